@@ -1,0 +1,24 @@
+// Attention residuals (spec 4.2): every sub-layer reads a softmax mixture of the block snapshots and
+// the running sum of its row.
+#pragma once
+
+#include <string>
+
+#include "model/pass.h"
+
+namespace sluice {
+
+// out = mixture of the first `n_blocks` blocks and the residual of each row of `tile`, by the score
+// weights `weights` [hidden] (norm * proj). Without blocks it is the residual itself. `out` may not
+// alias them. Captured as `name` [rows, n_blocks + 1] when the pass captures and name is not empty.
+void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const float* weights, Rows out,
+                  const std::string& name);
+
+// The same for single rows: out[i] mixes row rows[i] of the pass.
+void attn_res_mix_row(const Pass& pass, int64_t row, int64_t n_blocks, const float* weights,
+                      float* out, float* probabilities);
+
+// Sources a mixture can have: K3 has 8 blocks and the running sum.
+constexpr int64_t kAttnResSourcesMax = 256;
+
+}  // namespace sluice
