@@ -4,10 +4,49 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
 namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A waiter keeps its core this long, longer than any serial stretch between two products of a pass,
+// so that a round inside a pass never pays for waking a sleeper (tens of microseconds).
+constexpr auto kSpin = std::chrono::microseconds(200);
+// After this much of it the waiter offers its core to others between two looks.
+constexpr auto kSpinAlone = std::chrono::microseconds(2);
+constexpr int kLooksPerClock = 32;
+
+// Tells the core that this is a wait loop.
+inline void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits until `value` is no longer `old`: spins for a bounded time, then sleeps in the kernel. With
+// more threads than cores (`crowded`) whoever is awaited may need this very core: no spinning.
+void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, bool crowded) {
+  if (!crowded) {
+    const Clock::time_point start = Clock::now();
+    for (Clock::duration spent{0}; spent < kSpin; spent = Clock::now() - start) {
+      for (int look = 0; look < kLooksPerClock; ++look) {
+        if (value.load() != old) return;
+        pause_core();
+      }
+      if (spent > kSpinAlone) std::this_thread::yield();
+    }
+  }
+  value.wait(old);
+}
+
+}  // namespace
 
 Slice slice(int64_t count, int worker, int workers, int64_t grain) {
   const int64_t units = (count + grain - 1) / grain;
@@ -16,44 +55,68 @@ Slice slice(int64_t count, int worker, int workers, int64_t grain) {
   return {std::min(begin, count), std::min(end, count)};
 }
 
+// The owner writes `work` and then `round`; worker w answers by setting done[w - 1] to the round.
+// Each counter has a cache line of its own: a worker's answer disturbs nobody but the owner.
 struct ThreadPool::Shared {
-  std::vector<std::jthread> workers;
-  const WorkRef* work = nullptr;
-  std::atomic<uint32_t> round{0};    // bumped to start a round
-  std::atomic<uint32_t> pending{0};  // workers still in the round
-  std::atomic<bool> stopping{false};
+  struct alignas(64) Counter {
+    std::atomic<uint32_t> value{0};
+  };
+
+  explicit Shared(int n_threads)
+      : threads(n_threads),
+        crowded(static_cast<unsigned>(n_threads) > std::thread::hardware_concurrency()),
+        done(static_cast<size_t>(n_threads - 1)) {}
+
+  void work_until_stopped(int worker) {
+    pthread_setname_np(pthread_self(), "sluice-compute");
+    Counter& answer = done[static_cast<size_t>(worker - 1)];
+    for (uint32_t seen = 0;;) {
+      wait_for_change(round.value, seen, crowded);
+      seen = seen + 1;
+      if (stopping) return;
+      (*work)(worker, threads);
+      answer.value.store(seen);
+      answer.value.notify_one();
+    }
+  }
+
+  void start_round() {
+    round.value.fetch_add(1);
+    round.value.notify_all();
+  }
+
+  const int threads;
+  const bool crowded;
+  std::vector<Counter> done;
+  Counter round;
+  const WorkRef* work = nullptr;  // written before `round`
+  bool stopping = false;          // written before `round`
+  std::vector<std::thread> workers;
 };
 
-ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>()) {
+ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>(threads)) {
   for (int worker = 1; worker < threads; ++worker) {
-    shared_->workers.emplace_back([shared = shared_.get(), worker, threads] {
-      pthread_setname_np(pthread_self(), "sluice-compute");
-      for (uint32_t seen = 0;;) {
-        shared->round.wait(seen);
-        seen = shared->round.load();
-        if (shared->stopping) return;
-        (*shared->work)(worker, threads);
-        if (shared->pending.fetch_sub(1) == 1) shared->pending.notify_one();
-      }
-    });
+    shared_->workers.emplace_back(&Shared::work_until_stopped, shared_.get(), worker);
   }
 }
 
 ThreadPool::~ThreadPool() {
   shared_->stopping = true;
-  shared_->round.fetch_add(1);
-  shared_->round.notify_all();
+  shared_->start_round();
+  for (std::thread& worker : shared_->workers) worker.join();
 }
 
-int ThreadPool::threads() const { return static_cast<int>(shared_->workers.size()) + 1; }
+int ThreadPool::threads() const { return shared_->threads; }
 
 void ThreadPool::run(WorkRef work) {
+  if (shared_->threads == 1) return work(0, 1);
   shared_->work = &work;
-  shared_->pending = static_cast<uint32_t>(shared_->workers.size());
-  shared_->round.fetch_add(1);
-  shared_->round.notify_all();
-  work(0, threads());
-  for (uint32_t left; (left = shared_->pending.load()) != 0;) shared_->pending.wait(left);
+  const uint32_t last = shared_->round.value.load();
+  shared_->start_round();
+  work(0, shared_->threads);
+  for (const Shared::Counter& answer : shared_->done) {
+    wait_for_change(answer.value, last, shared_->crowded);
+  }
 }
 
 }  // namespace sluice
