@@ -1,0 +1,28 @@
+// How an engine is opened: what the common command line options say. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "io/file.h"
+#include "model/model.h"
+
+namespace sluice {
+
+enum class SpineChoice { kAuto, kBf16, kInt8 };
+
+struct EngineOptions {
+  std::filesystem::path model;  // a Hugging Face snapshot directory
+  uint64_t ram_bytes = 0;       // 0: 80 % of the least limit that the host sets
+  int threads = 0;              // 0: the physical cores that this process may use
+  std::string isa = "auto";
+  Direct direct = Direct::kAuto;
+  std::optional<uint64_t> expert_cache_bytes;
+  int64_t context_positions = 0;  // 0: auto, see plan_engine
+  float qkv_norm_eps = kQkvNormEps;
+  SpineChoice spine = SpineChoice::kAuto;
+};
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+// What an engine would take and stream, made without opening the model: the memory plan with the
+// choices that led to it, and the report of `sluice plan`. Pure functions over files; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "engine/options.h"
+#include "format/checkpoint.h"
+#include "kernels/kernels.h"
+#include "store/memory_plan.h"
+
+namespace sluice {
+
+// The choices that `auto` left open, made.
+struct EnginePlan {
+  MemoryPlan memory;
+  const KernelTable* table = nullptr;
+  int threads = 0;
+  int64_t context_positions = 0;
+  std::string spine;  // "bf16"
+};
+
+// Automatic memory is 80 % of the host's limit. Automatic context is what a sixteenth of the memory
+// holds, at least 4,096 positions and at most the model's, in whole pages; it gives way to 4,096
+// before the plan is refused. Errors: kBudget names the floor; kInvalid and kUnsupported name the
+// option and the cure.
+Result<EnginePlan> plan_engine(const Checkpoint& checkpoint, const EngineOptions& options);
+
+// What `sluice plan` tells of a checkpoint and its plan.
+struct PlanReport {
+  EnginePlan plan;
+  std::string directory;
+  std::string fingerprint;  // 64 hex digits
+  int64_t n_layers = 0;
+  int64_t max_positions = 0;
+  uint64_t spine_bytes = 0;           // payload of all that is not a routed expert
+  uint64_t expert_bytes = 0;          // payload of all routed experts
+  uint64_t expert_record_bytes = 0;   // of one expert
+  int64_t n_experts = 0;              // routed experts of all layers
+  int64_t experts_per_token = 0;      // over all layers
+  uint64_t spine_streamed_bytes = 0;  // read again in every pass
+  int64_t expert_slots() const { return plan.memory.expert_slots; }
+  // Bytes that the drive must deliver for one token computed alone, when `hit` of its experts are
+  // found in memory.
+  double bytes_per_token(double hit) const;
+  // The hit rate if every expert were as likely as any other: the share of them that fits.
+  double uniform_hit() const;
+};
+
+Result<PlanReport> make_plan_report(const EngineOptions& options);
+
+}  // namespace sluice
