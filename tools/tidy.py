@@ -6,11 +6,12 @@
 
 Prints one line a finding; exit status 1 when there is one.
 """
+import concurrent.futures
+import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 LINES_MAX = 500
 SOURCES = {".h", ".cpp", ".py", ".cmake"}
@@ -69,16 +70,21 @@ def include_findings(root, path):
                     yield f"{where}: <{third.group(1)}> belongs to {owner}"
 
 
+def compile_header(root, compiler, header):
+    """None, or what is wrong with a header that does not compile alone."""
+    include = f'#include "{header.relative_to(root / "src").as_posix()}"\n'
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-I", root / "src", "-x", "c++", "-"],
+                          input=include, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    first = next((l for l in done.stderr.splitlines() if "error" in l), done.stderr[:200])
+    return f"{header.relative_to(root)}: does not compile alone: {first}"
+
+
 def headers_alone(root, compiler):
-    for header in sorted((root / "src").rglob("*.h")):
-        with tempfile.NamedTemporaryFile("w", suffix=".cpp") as unit:
-            unit.write(f'#include "{header.relative_to(root / "src").as_posix()}"\n')
-            unit.flush()
-            done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-I", root / "src", unit.name],
-                                  capture_output=True, text=True)
-        if done.returncode != 0:
-            first = next((l for l in done.stderr.splitlines() if "error" in l), done.stderr[:200])
-            yield f"{header.relative_to(root)}: does not compile alone: {first}"
+    headers = sorted((root / "src").rglob("*.h"))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from filter(None, pool.map(lambda h: compile_header(root, compiler, h), headers))
 
 
 def main():
