@@ -62,7 +62,7 @@ TEST(Bpe, AgreesWithThePlainDefinition) {
     state = state * 1664525 + 1013904223;
     return (state >> 8) % n;
   };
-  for (const size_t length : {1, 2, 3, 5, 8, 20, 63, 64, 65, 66, 100, 300}) {
+  for (const size_t length : {1u, 2u, 3u, 5u, 8u, 20u, 63u, 64u, 65u, 66u, 100u, 300u}) {
     for (const std::string_view letters : {"aeint rsh", "the", "a", "01", "\xD0\xBF\xD1\x80"}) {
       for (int round = 0; round < 30; ++round) {
         std::string piece;
