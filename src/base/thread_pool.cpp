@@ -14,12 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A waiter keeps its core this long, longer than any serial stretch between two products of a pass,
-// so that a round inside a pass never pays for waking a sleeper (tens of microseconds).
+// A waiter looks for this long before it sleeps in the kernel: longer than any serial stretch
+// between two products of a pass, so that a round inside a pass never pays for waking a sleeper
+// (tens of us).
 constexpr auto kSpin = std::chrono::microseconds(200);
-// After this much of it the waiter offers its core to others between two looks.
-constexpr auto kSpinAlone = std::chrono::microseconds(2);
-constexpr int kLooksPerClock = 32;
+// After this much of it the waiter offers its core between two looks: with more threads than cores,
+// or on a busy host, whoever is awaited may need that very core.
+constexpr auto kSpinAlone = std::chrono::microseconds(1);
+constexpr int kLooksPerClock = 8;
 
 // Tells the core that this is a wait loop.
 inline void pause_core() {
@@ -30,18 +32,15 @@ inline void pause_core() {
 #endif
 }
 
-// Waits until `value` is no longer `old`: spins for a bounded time, then sleeps in the kernel. With
-// more threads than cores (`crowded`) whoever is awaited may need this very core: no spinning.
-void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, bool crowded) {
-  if (!crowded) {
-    const Clock::time_point start = Clock::now();
-    for (Clock::duration spent{0}; spent < kSpin; spent = Clock::now() - start) {
-      for (int look = 0; look < kLooksPerClock; ++look) {
-        if (value.load() != old) return;
-        pause_core();
-      }
-      if (spent > kSpinAlone) std::this_thread::yield();
+// Waits until `value` is no longer `old`.
+void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
+  const Clock::time_point start = Clock::now();
+  for (Clock::duration spent{0}; spent < kSpin; spent = Clock::now() - start) {
+    for (int look = 0; look < kLooksPerClock; ++look) {
+      if (value.load() != old) return;
+      pause_core();
     }
+    if (spent > kSpinAlone) std::this_thread::yield();
   }
   value.wait(old);
 }
@@ -62,16 +61,13 @@ struct ThreadPool::Shared {
     std::atomic<uint32_t> value{0};
   };
 
-  explicit Shared(int n_threads)
-      : threads(n_threads),
-        crowded(static_cast<unsigned>(n_threads) > std::thread::hardware_concurrency()),
-        done(static_cast<size_t>(n_threads - 1)) {}
+  explicit Shared(int n_threads) : threads(n_threads), done(static_cast<size_t>(n_threads - 1)) {}
 
   void work_until_stopped(int worker) {
     pthread_setname_np(pthread_self(), "sluice-compute");
     Counter& answer = done[static_cast<size_t>(worker - 1)];
     for (uint32_t seen = 0;;) {
-      wait_for_change(round.value, seen, crowded);
+      wait_for_change(round.value, seen);
       seen = seen + 1;
       if (stopping) return;
       (*work)(worker, threads);
@@ -86,7 +82,6 @@ struct ThreadPool::Shared {
   }
 
   const int threads;
-  const bool crowded;
   std::vector<Counter> done;
   Counter round;
   const WorkRef* work = nullptr;  // written before `round`
@@ -115,7 +110,7 @@ void ThreadPool::run(WorkRef work) {
   shared_->start_round();
   work(0, shared_->threads);
   for (const Shared::Counter& answer : shared_->done) {
-    wait_for_change(answer.value, last, shared_->crowded);
+    wait_for_change(answer.value, last);
   }
 }
 

@@ -9,12 +9,13 @@
 
 namespace sluice {
 
-// A borrowed callable `void(int worker, int workers)`; lives no longer than the call it is given to.
+// A borrowed callable `void(int worker, int workers)`; lives no longer than the call it is given
+// to.
 class WorkRef {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, WorkRef>)
-  WorkRef(F&& f)  // NOLINT: implicit by design
+  requires(!std::is_same_v<std::remove_cvref_t<F>, WorkRef>)
+      WorkRef(F&& f)  // NOLINT: implicit by design
       : object_(const_cast<void*>(static_cast<const void*>(&f))),
         call_([](void* object, int worker, int workers) {
           (*static_cast<std::remove_reference_t<F>*>(object))(worker, workers);

@@ -146,6 +146,15 @@ TEST(AttendBlock, AwkwardValuesKeepTheLaw) {
   expect_attended_equal(zero, random.normals(24 * 3), {3}, 16);  // scores of +0 and -0
 }
 
+TEST(AttendBlock, AMaximumOfZeroIsPositive) {
+  // Products underflow to -0 in all lanes, so the only score is -0.
+  const std::vector<float> query(32, -0x1p-100f), latent(32, 0x1p-100f);
+  EXPECT_TRUE(std::signbit(scalar_table().dot(query.data(), latent.data(), 32)));
+  for (const KernelTable* table : supported_tables()) {
+    EXPECT_TRUE(same_bits(attend(*table, query, latent, {1}, 16).max, 0.0f)) << table->name;
+  }
+}
+
 TEST(AttendBlock, IsTheFormats) {
   Random random(34);
   const std::vector<float> query = random.normals(9, 4.0f), latents = random.normals(9 * 5);

@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "kernels/kernels.h"
 
 namespace sluice {
@@ -119,6 +122,32 @@ class OwnedMatrix {
 
   std::vector<std::byte> data_, scales_;
   Matrix view_;
+};
+
+// A copy of `bytes` bytes whose end is the end of readable memory: one byte further is a crash.
+class FencedCopy {
+ public:
+  FencedCopy(const void* source, int64_t bytes) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const auto n = static_cast<size_t>(bytes);
+    const size_t readable = (n + page - 1) / page * page;
+    mapped_bytes_ = readable + page;
+    mapping_ = static_cast<std::byte*>(
+        ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(static_cast<void*>(mapping_), MAP_FAILED);
+    EXPECT_EQ(::mprotect(mapping_ + readable, page, PROT_NONE), 0);
+    data_ = mapping_ + readable - n;
+    if (n > 0) std::memcpy(data_, source, n);
+  }
+  ~FencedCopy() { ::munmap(mapping_, mapped_bytes_); }
+  FencedCopy(const FencedCopy&) = delete;
+  FencedCopy& operator=(const FencedCopy&) = delete;
+  const std::byte* data() const { return data_; }
+
+ private:
+  std::byte* mapping_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t mapped_bytes_ = 0;
 };
 
 inline KernelTable::Matmul matmul_of(const KernelTable& table, WeightFormat format) {

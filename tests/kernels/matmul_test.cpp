@@ -89,7 +89,8 @@ TEST_P(EveryFormat, RangeOfRowsTouchesOnlyItsRows) {
 
 TEST_P(EveryFormat, NanInfinityAndSubnormalsKeepTheLaw) {
   Random random(12);
-  for (int64_t cols : {32, 64, 96, 160}) {
+  for (int64_t cols : {32, 45, 64, 71, 96, 160}) {
+    if (GetParam() == WeightFormat::kMxfp4 && cols % 32 != 0) continue;
     for (int repeat = 0; repeat < 10; ++repeat) {
       OwnedMatrix w(GetParam(), 13, cols, 1, random);
       const std::vector<float> tiny = random.tiny(7 * cols);
@@ -98,6 +99,32 @@ TEST_P(EveryFormat, NanInfinityAndSubnormalsKeepTheLaw) {
       w.scramble(random);
       expect_same(w.view(), tiny, 7, {0, 13}, "scrambled weights");
       expect_same(w.view(), random.normals(cols), 1, {0, 13}, "scrambled weights");
+    }
+  }
+}
+
+TEST_P(EveryFormat, NothingIsReadBeyondTheLastRow) {
+  Random random(16);
+  for (int64_t cols : {1, 15, 17, 32, 63, 65, 96}) {
+    if (GetParam() == WeightFormat::kMxfp4 && cols % 32 != 0) continue;
+    for (int64_t n : {1, 2, 5, 14}) {
+      const OwnedMatrix w(GetParam(), 9, cols, 1, random);
+      const std::vector<float> x = packed_for(GetParam(), random.normals(n * cols), cols);
+      const bool int8 = GetParam() == WeightFormat::kInt8;
+      const bool mxfp4 = GetParam() == WeightFormat::kMxfp4;
+      const int64_t bytes = 9 * cols * (int8 ? 2 : mxfp4 ? 1 : 4) / 2;
+      const FencedCopy data(w.view().data, bytes);
+      const FencedCopy scales(w.view().scales, int8 ? 9 * 4 : mxfp4 ? 9 * cols / 32 : 0);
+      const FencedCopy in(x.data(), n * cols * 4);
+      const Matrix fenced{GetParam(), data.data(), scales.data(), 9, cols};
+      std::vector<float> y(static_cast<size_t>(n) * 9), want(y.size());
+      matmul_of(scalar_table(), GetParam())({want.data(), n, 9}, w.view(), {x.data(), n, cols}, 0,
+                                            9);
+      for (const KernelTable* table : supported_tables()) {
+        const ConstRows rows{reinterpret_cast<const float*>(in.data()), n, cols};
+        matmul_of(*table, GetParam())({y.data(), n, 9}, fenced, rows, 0, 9);
+        EXPECT_TRUE(same_bits(y, want)) << table->name << " cols " << cols << " n " << n;
+      }
     }
   }
 }

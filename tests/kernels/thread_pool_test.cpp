@@ -73,7 +73,11 @@ TEST(ThreadPool, PoolsComeAndGo) {
   for (int i = 0; i < 200; ++i) {
     ThreadPool pool(1 + i % 5);
     int calls = 0;
-    if (i % 2) pool.run([&](int worker, int) { calls += worker == 0; });
+    if (i % 2 == 1) {
+      pool.run([&](int worker, int) {
+        if (worker == 0) ++calls;
+      });
+    }
     EXPECT_EQ(calls, i % 2);
   }
 }
