@@ -15,6 +15,8 @@ constexpr int kExitInterrupted = 130;
 
 Result<int> run_command(const RunOptions& options);
 Result<int> plan_command(const PlanOptions& options);
+Result<int> convert_command(const ConvertOptions& options);
+Result<int> verify_command(const VerifyOptions& options);
 Result<int> version_command(const VersionOptions& options);
 
 }  // namespace sluice

@@ -13,6 +13,12 @@ namespace {
 Result<int> dispatch(const CommandLine& line) {
   if (const auto* run = std::get_if<RunOptions>(&line.command)) return run_command(*run);
   if (const auto* plan = std::get_if<PlanOptions>(&line.command)) return plan_command(*plan);
+  if (const auto* convert = std::get_if<ConvertOptions>(&line.command)) {
+    return convert_command(*convert);
+  }
+  if (const auto* verify = std::get_if<VerifyOptions>(&line.command)) {
+    return verify_command(*verify);
+  }
   if (const auto* version = std::get_if<VersionOptions>(&line.command)) {
     return version_command(*version);
   }

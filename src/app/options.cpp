@@ -44,13 +44,17 @@ class Parser {
     value(name, help, [&out, name, least, most](const std::string& text) -> Status {
       TRY(out, parse_number<T>(name, text, least, most));
       return Ok{};
-    });
+    })->type_name("N");
   }
   void flag(const char* name, bool& out, const char* help) { app_.add_flag(name, out, help); }
   void action(const char* name, const char* help, std::function<void()> act) {
     app_.add_flag_callback(name, std::move(act), help);
   }
 
+  template <class Parse>
+  void size(const char* name, const char* help, Parse parse) {
+    value(name, help, parse)->type_name("SIZE");
+  }
   // May be given several times; `parse` sees every value in order.
   template <class Parse>
   void values(const char* name, const char* help, Parse parse) {
@@ -63,8 +67,9 @@ class Parser {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
   template <class Parse>
-  void value(const char* name, const char* help, Parse parse) {
-    app_.add_option_function<std::string>(
+  CLI::Option* value(const char* name, const char* help, Parse parse) {
+    return app_
+        .add_option_function<std::string>(
             name, [this, parse](const std::string& text) { note(parse(text)); }, help)
         ->allow_extra_args(false);
   }
@@ -119,36 +124,74 @@ Status parse_logit_bias(std::string_view text, std::vector<LogitBias>& out) {
   }
 }
 
-void add_engine(Parser& parser, EngineOptions& engine) {
+// The user's cache directory, or nothing when the environment names none.
+std::filesystem::path cache_home() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/')
+    return cache;  // a relative one is to be ignored (XDG base directories)
+  const char* home = std::getenv("HOME");
+  if (home && *home) return std::filesystem::path(home) / ".cache";
+  return {};
+}
+
+// What commands that do not compute take too.
+void add_files(Parser& parser, EngineOptions& engine) {
+  engine.cache_home = cache_home();
   parser.value("MODEL", "Snapshot directory (default: the bundled tiny-k3)",
                [&engine](const std::string& text) -> Status {
                  if (text.empty()) return usage("MODEL is an empty path; name a directory");
                  engine.model = text;
                  return Ok{};
                });
-  parser.value("--ram", "Memory to use, e.g. 64GiB (default: 80 % of the host's limit)",
+  parser.value("--work-dir", "Directory for what is made of the model (default: MODEL/.sluice)",
                [&engine](const std::string& text) -> Status {
-                 TRY(engine.ram_bytes, parse_size(text));
-                 if (engine.ram_bytes == 0) return usage("--ram must be above 0");
+                 if (text.empty()) return usage("--work-dir is an empty path; name a directory");
+                 engine.work_dir = text;
                  return Ok{};
                });
-  parser.value("--spine", "Format of the resident weights: auto, bf16, int8",
-               [&engine](const std::string& text) { return parse_spine(text, engine.spine); });
   parser.number<int>("--threads", engine.threads, 1, 1024,
                      "Compute threads (default: the physical cores)");
-  parser.value("--isa", "Kernel table: auto, scalar, avx2, avx512, neon",
-               [&engine](const std::string& text) { return parse_isa(text, engine.isa); });
-  parser.value("--expert-cache", "Memory for routed experts, e.g. 20GiB (default: what is left)",
-               [&engine](const std::string& text) -> Status {
-                 TRY(engine.expert_cache_bytes, parse_size(text));
-                 return Ok{};
-               });
-  parser.number<int64_t>("--context", engine.context_positions, 1, kCountMax,
-                         "Positions that prompt and reply may take (default: by memory)");
   parser.action("--no-direct", "Read through the page cache",
                 [&engine] { engine.direct = Direct::kOff; });
+}
+
+void add_engine(Parser& parser, EngineOptions& engine) {
+  add_files(parser, engine);
+  parser.size("--ram", "Memory to use, e.g. 64GiB (default: 80 % of the host's limit)",
+              [&engine](const std::string& text) -> Status {
+                TRY(engine.ram_bytes, parse_size(text));
+                if (engine.ram_bytes == 0) return usage("--ram must be above 0");
+                return Ok{};
+              });
+  parser.value("--spine", "Format of the resident weights: auto, bf16, int8",
+               [&engine](const std::string& text) { return parse_spine(text, engine.spine); });
+  parser.value("--isa", "Kernel table: auto, scalar, avx2, avx512, neon",
+               [&engine](const std::string& text) { return parse_isa(text, engine.isa); });
+  parser.size("--expert-cache", "Memory for routed experts, e.g. 20GiB (default: what is left)",
+              [&engine](const std::string& text) -> Status {
+                TRY(engine.expert_cache_bytes, parse_size(text));
+                return Ok{};
+              });
+  parser.number<int64_t>("--context", engine.context_positions, 1, kCountMax,
+                         "Positions that prompt and reply may take (default: by memory)");
   parser.number<float>("--qkv-norm-eps", engine.qkv_norm_eps, 1e-12f, 0.1f,
                        "eps of the q_a and kv_a norms (default: 1e-5)");
+}
+
+void add_convert(Parser& parser, ConvertOptions& convert) {
+  add_files(parser, convert.engine);
+  parser.value("--spine", "Format to make: int8 (default)", [](const std::string& text) -> Status {
+    if (text == "int8") return Ok{};
+    return usage("--spine \"" + text + "\" is not what convert makes; give int8");
+  });
+}
+
+void add_verify(Parser& parser, VerifyOptions& verify) {
+  add_engine(parser, verify.engine);
+  parser.flag("--anchors", verify.anchors,
+              "Compute the published numbers of the released Kimi K3 from its shards");
+  parser.number<int64_t>("--layers", verify.n_layers_max, 1, kCountMax,
+                         "Only the first N layers (default: all whose shards are there)");
 }
 
 void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::string>& stop) {
@@ -229,6 +272,14 @@ Status check_run(const RunOptions& run) {
   return Ok{};
 }
 
+Status check_verify(const VerifyOptions& verify) {
+  if (!verify.anchors) return usage("nothing to verify: give --anchors");
+  if (verify.engine.spine == SpineChoice::kInt8) {
+    return usage("--anchors are numbers of the bf16 spine; drop --spine int8");
+  }
+  return Ok{};
+}
+
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;
@@ -238,21 +289,35 @@ std::string one_line(std::string text) {
 struct Parsed {
   RunOptions run;
   PlanOptions plan;
+  ConvertOptions convert;
+  VerifyOptions verify;
   VersionOptions version;
   bool version_flag = false;
   std::optional<Error> problem;
 };
 
-Result<CommandLine> finish(const CLI::App& run, const CLI::App& plan, Parsed& parsed) {
+// The command that was given, or null.
+const CLI::App* given_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? nullptr : commands.front();
+}
+
+Result<CommandLine> finish(const CLI::App* command, Parsed& parsed) {
   if (parsed.problem) return *parsed.problem;
-  if (run.parsed()) {
+  const std::string name = command ? command->get_name() : "version";
+  for (EngineOptions* engine :
+       {&parsed.run.engine, &parsed.plan.engine, &parsed.convert.engine, &parsed.verify.engine}) {
+    if (engine->model.empty()) engine->model = default_model();
+  }
+  if (name == "run") {
     TRY_OK(check_run(parsed.run));
-    if (parsed.run.engine.model.empty()) parsed.run.engine.model = default_model();
     return CommandLine{std::move(parsed.run)};
   }
-  if (plan.parsed()) {
-    if (parsed.plan.engine.model.empty()) parsed.plan.engine.model = default_model();
-    return CommandLine{std::move(parsed.plan)};
+  if (name == "plan") return CommandLine{std::move(parsed.plan)};
+  if (name == "convert") return CommandLine{std::move(parsed.convert)};
+  if (name == "verify") {
+    TRY_OK(check_verify(parsed.verify));
+    return CommandLine{std::move(parsed.verify)};
   }
   return CommandLine{parsed.version};
 }
@@ -265,11 +330,14 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   app.add_flag("--version", parsed.version_flag, "The same as the command version");
   CLI::App& run = *app.add_subcommand("run", "Generate from one prompt");
   CLI::App& plan = *app.add_subcommand("plan", "Show the memory plan and the predicted speed");
+  CLI::App& convert = *app.add_subcommand("convert", "Make the int8 pack of a model's spine");
+  CLI::App& verify = *app.add_subcommand("verify", "Check a model against published numbers");
   CLI::App& version = *app.add_subcommand("version", "Show the version and what this CPU can run");
   app.require_subcommand(0, 1);
 
   Parser run_parser(run, parsed.problem), plan_parser(plan, parsed.problem);
-  Parser version_parser(version, parsed.problem);
+  Parser convert_parser(convert, parsed.problem), version_parser(version, parsed.problem);
+  Parser verify_parser(verify, parsed.problem);
   add_engine(run_parser, parsed.run.engine);
   add_run(run_parser, parsed.run);
   add_engine(plan_parser, parsed.plan.engine);
@@ -279,6 +347,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
                       return Ok{};
                     });
   plan_parser.flag("--json", parsed.plan.json, "Print one JSON object");
+  add_convert(convert_parser, parsed.convert);
+  add_verify(verify_parser, parsed.verify);
   version_parser.flag("--json", parsed.version.json, "Print one JSON object");
 
   try {
@@ -286,19 +356,18 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return CommandLine{HelpText{app.help()}};
   } catch (const CLI::ParseError& error) {
-    const CLI::App* used = run.parsed()       ? &run
-                           : plan.parsed()    ? &plan
-                           : version.parsed() ? &version
-                                              : nullptr;
+    const CLI::App* used = given_command(app);
     return usage(one_line(error.what()) + "; see sluice " +
                  (used ? used->get_name() + " --help" : std::string("--help")));
   }
-  if (app.get_subcommands().empty() && !parsed.version_flag) {
-    return usage("no command: give run, plan or version; see sluice --help");
+  const CLI::App* command = given_command(app);
+  if (!command && !parsed.version_flag) {
+    return usage("no command: give run, plan, convert, verify or version; see sluice --help");
   }
-  return finish(run, plan, parsed);
+  return finish(command, parsed);
 }
 
+bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
 bool stdout_has_colour() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -41,6 +42,18 @@ struct PlanOptions {
   bool json = false;
 };
 
+// sluice convert. Of the engine's options only model, work directory, threads and direct count.
+struct ConvertOptions {
+  EngineOptions engine;
+};
+
+// sluice verify.
+struct VerifyOptions {
+  EngineOptions engine;
+  bool anchors = false;
+  int64_t n_layers_max = std::numeric_limits<int64_t>::max();  // --layers
+};
+
 // sluice version.
 struct VersionOptions {
   bool json = false;
@@ -52,13 +65,15 @@ struct HelpText {
 };
 
 struct CommandLine {
-  std::variant<RunOptions, PlanOptions, VersionOptions, HelpText> command;
+  std::variant<RunOptions, PlanOptions, ConvertOptions, VerifyOptions, VersionOptions, HelpText>
+      command;
 };
 
 // Any error is one of usage: one sentence with the cure.
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 bool stdout_is_terminal();
+bool stderr_is_terminal();
 // Whether it is one that understands colours and the user wants them (NO_COLOR, TERM).
 bool stdout_has_colour();
 

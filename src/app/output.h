@@ -11,7 +11,8 @@ namespace sluice {
 // Writes all of `text` to standard output at once; kIo says why it could not.
 Status write_out(std::string_view text);
 
-// "sluice: <text>" as one line on standard error.
+// "sluice: <text>" as one line on standard error: what went wrong, or what the user should know.
 void print_error(std::string_view text);
+void print_note(std::string_view text);
 
 }  // namespace sluice

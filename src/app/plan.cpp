@@ -29,7 +29,7 @@ std::string line(const std::string& name, const std::string& value) {
 }
 
 std::string weights_text(const PlanReport& report) {
-  std::string text = "spine " + format_size(report.spine_bytes) + " (" + report.plan.spine + ")";
+  std::string text = "spine " + format_size(report.spine_bytes) + " in " + report.plan.spine();
   if (report.n_experts == 0) return text + ", no routed experts";
   return text + ", " + std::to_string(report.n_experts) + " routed experts of " +
          format_size(report.expert_record_bytes) + " (" + format_size(report.expert_bytes) + ")";
@@ -44,17 +44,18 @@ std::string token_text(const PlanReport& report) {
   return text + " = at most " + bytes_text(report.bytes_per_token(0.0));
 }
 
+// Three or so digits that matter.
+std::string rounded(double value) {
+  return fixed(value, value >= 100 ? 0 : value >= 1 ? 2 : value >= 0.01 ? 4 : 6);
+}
+
 // The bound T >= bytes / rate; the compute time of a pass is not part of it.
-std::string predicted_text(const PlanReport& report, double bytes_s, double hit) {
+std::string predicted_text(const PlanReport& report, double bytes_s, double hit,
+                           const std::string& why) {
   const double bytes = report.bytes_per_token(hit);
   if (bytes <= 0) return "the drive sets no limit once every expert was read: all weights fit";
-  const double seconds = bytes / bytes_s;
-  std::string text = "at least " + fixed(seconds, seconds < 0.1 ? 6 : 2) + " s per token, " +
-                     fixed(1.0 / seconds, 3) + " tokens/s at most (" + bytes_text(bytes);
-  if (report.experts_per_token > 0) {
-    text += ", " + fixed(hit * 100, 1) + " % of its experts found in memory";
-  }
-  return text + ")";
+  return "at least " + rounded(bytes / bytes_s) + " s per token, at most " +
+         rounded(bytes_s / bytes) + " tokens/s: " + bytes_text(bytes) + why;
 }
 
 std::string prediction_text(const PlanReport& report, const PlanOptions& options) {
@@ -62,12 +63,14 @@ std::string prediction_text(const PlanReport& report, const PlanOptions& options
     return line("predicted", "unknown without the drive's rate: give --disk, e.g. --disk 7.3GB/s");
   }
   const auto bytes_s = static_cast<double>(*options.disk_bytes_s);
-  const double uniform = report.uniform_hit();
+  const double hit = report.uniform_hit();
+  const bool partial = report.experts_per_token > 0 && hit < 1.0;
+  const std::string share =
+      " with " + fixed(hit * 100, 1) + " % of its experts found in memory, the share that fits";
   std::string text = line("drive", format_size(*options.disk_bytes_s) + "/s as given");
-  text += line("predicted", predicted_text(report, bytes_s, uniform));
-  if (report.experts_per_token > 0 && uniform < 1.0) {
-    text += line("", "the share that fits, as even routing would find it; with none found:");
-    text += line("", predicted_text(report, bytes_s, 0.0));
+  text += line("predicted", predicted_text(report, bytes_s, hit, partial ? share : ""));
+  if (partial) {
+    text += line("or", predicted_text(report, bytes_s, 0.0, " with no expert found in memory"));
   }
   return text;
 }
@@ -79,6 +82,7 @@ std::string report_text(const PlanReport& report, const PlanOptions& options) {
   text += line("model", report.directory);
   text += line("fingerprint", report.fingerprint.substr(0, kFingerprintShown));
   text += line("weights", weights_text(report));
+  text += line("spine", plan.spine() + ", " + plan.spine_reason);
   text += line("compute", std::string(plan.table->name) + ", " + std::to_string(plan.threads) +
                               (plan.threads == 1 ? " thread" : " threads"));
   text += line("context", std::to_string(plan.context_positions) + " positions of the model's " +
@@ -93,6 +97,16 @@ std::string report_text(const PlanReport& report, const PlanOptions& options) {
   return text + prediction_text(report, options);
 }
 
+Json sizes_json(const CheckpointSizes& sizes) {
+  return {{"tensors", sizes.n_tensors},
+          {"unclaimed_tensors", sizes.n_unclaimed},
+          {"spine_bytes", sizes.spine_bytes},
+          {"layer_bytes", sizes.layer_bytes},
+          {"embed_head_bytes", sizes.embed_head_bytes},
+          {"kda_state_bytes", sizes.kda_state_bytes},
+          {"latent_bytes_per_token", sizes.latent_bytes_per_token}};
+}
+
 Json report_json(const PlanReport& report, const PlanOptions& options) {
   const EnginePlan& plan = report.plan;
   Json claims = Json::array();
@@ -101,7 +115,8 @@ Json report_json(const PlanReport& report, const PlanOptions& options) {
   }
   Json json = {{"model", report.directory},
                {"fingerprint", report.fingerprint.substr(0, kFingerprintShown)},
-               {"spine", plan.spine},
+               {"spine", plan.spine()},
+               {"spine_reason", plan.spine_reason},
                {"isa", plan.table->name},
                {"threads", plan.threads},
                {"ram", plan.memory.ram_bytes},
@@ -121,7 +136,8 @@ Json report_json(const PlanReport& report, const PlanOptions& options) {
                {"spine_streamed_bytes", report.spine_streamed_bytes},
                {"experts_per_token", report.experts_per_token},
                {"bytes_per_token_no_hits", report.bytes_per_token(0.0)},
-               {"uniform_hit", report.uniform_hit()}};
+               {"uniform_hit", report.uniform_hit()},
+               {"checkpoint", sizes_json(report.sizes)}};
   if (options.disk_bytes_s) {
     const auto bytes_s = static_cast<double>(*options.disk_bytes_s);
     json["disk_bytes_s"] = *options.disk_bytes_s;

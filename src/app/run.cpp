@@ -29,7 +29,7 @@ Json stats_json(const GenerateStats& stats, const Engine& engine) {
           {"read_gb_s", stats.read_gb_s()},
           {"expert_hits", stats.expert_hits},
           {"expert_misses", stats.expert_misses},
-          {"spine", plan.spine},
+          {"spine", plan.spine()},
           {"ram", plan.memory.ram_bytes},
           {"isa", plan.table->name},
           {"threads", plan.threads},
@@ -67,7 +67,7 @@ void print_stats(const GenerateStats& stats, const Engine& engine) {
                static_cast<unsigned long long>(stats.expert_hits),
                static_cast<unsigned long long>(stats.expert_misses));
   std::fprintf(stderr, "spine %s (%lld of %zu layers pinned), %s, threads %d, ram %s, reads %s\n",
-               plan.spine.c_str(), static_cast<long long>(plan.memory.n_pinned()),
+               plan.spine().c_str(), static_cast<long long>(plan.memory.n_pinned()),
                plan.memory.layer_pinned.size(), plan.table->name, plan.threads,
                format_size(plan.memory.ram_bytes).c_str(),
                engine.direct() ? "direct" : "through the page cache");
@@ -94,6 +94,9 @@ Result<int> run_command(const RunOptions& options) {
   TRY(const PromptSource source, read_prompt(options));
   TRY(const std::unique_ptr<Engine> engine, Engine::open(options.engine));
   TRY(const Prompt prompt, tokenise(source, engine->tokenizer()));
+  if (!options.json) {
+    print_note("spine " + engine->plan().spine() + " (" + engine->plan().spine_reason + ")");
+  }
   install_interrupt();
   if (!options.dump.empty()) {
     const Status dumped = dump(*engine, prompt, options.dump);

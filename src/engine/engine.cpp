@@ -54,7 +54,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   TRY(impl->model, Model::open(*impl->checkpoint, impl->plan.memory,
                                {.table = impl->plan.table,
                                 .threads = impl->plan.threads,
-                                .qkv_norm_eps = options.qkv_norm_eps}));
+                                .qkv_norm_eps = options.qkv_norm_eps,
+                                .pack = impl->plan.pack.get()}));
   const Config& config = impl->checkpoint->config();
   impl->pages = std::make_unique<PagePool>(PageShape(config), impl->plan.context_positions);
   impl->state = std::make_unique<State>(config, *impl->pages, kTentativeRowsMax);

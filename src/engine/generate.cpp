@@ -26,7 +26,9 @@ class Generation {
         request_(request),
         cancel_(cancel),
         sampler_(request.sampling, model.config().vocab_size, request.choice),
-        logits_(static_cast<size_t>(model.config().vocab_size)) {}
+        logits_(static_cast<size_t>(model.config().vocab_size)) {
+    batch_.sequences.push_back({.state = &state, .tokens = {}});
+  }
 
   // Leaves the logits of the last prompt token.
   Status prefill() {
@@ -34,8 +36,9 @@ class Generation {
     const int64_t n_prompt = static_cast<int64_t>(prompt.size());
     for (int64_t begin = 0; begin < n_prompt;) {
       const int64_t end = std::min(n_prompt, begin + model_.rows_max());
-      TRY_OK(forward({prompt.begin() + begin, prompt.begin() + end}, RowFate::kKeep,
-                     /*n_logits=*/end == n_prompt ? 1 : 0));
+      const auto chunk =
+          std::span(prompt).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      TRY_OK(forward(chunk, RowFate::kKeep, /*n_logits=*/end == n_prompt ? 1 : 0));
       begin = end;
     }
     sampler_.add_prompt(prompt);
@@ -56,7 +59,7 @@ class Generation {
       // The last token needs no pass: nothing can follow it.
       if (std::ssize(reply_.ids) == request_.max_new || next_position() >= context_positions_)
         break;
-      TRY_OK(forward({token}, RowFate::kTentative, /*n_logits=*/1));
+      TRY_OK(forward({&token, 1}, RowFate::kTentative, /*n_logits=*/1));
       state_.commit(1, model_.compute());
     }
     reply_.finish = FinishReason::kLength;
@@ -88,12 +91,13 @@ class Generation {
   // Index in the sequence of the token to be drawn.
   int64_t next_position() const { return std::ssize(request_.prompt) + std::ssize(reply_.ids); }
 
-  Status forward(std::vector<TokenId> tokens, RowFate fate, int64_t n_logits) {
-    Batch batch;
-    batch.sequences.push_back(
-        {.state = &state_, .tokens = std::move(tokens), .fate = fate, .n_logits = n_logits});
+  Status forward(std::span<const TokenId> tokens, RowFate fate, int64_t n_logits) {
+    SequenceRows& rows = batch_.sequences.front();
+    rows.tokens.assign(tokens.begin(), tokens.end());
+    rows.fate = fate;
+    rows.n_logits = n_logits;
     const auto vocab_size = static_cast<int64_t>(logits_.size());
-    return model_.forward(batch, {logits_.data(), n_logits, vocab_size}, cancel_, nullptr);
+    return model_.forward(batch_, {logits_.data(), n_logits, vocab_size}, cancel_, nullptr);
   }
 
   void emit(TokenId token) {
@@ -110,6 +114,7 @@ class Generation {
   const std::atomic<bool>* cancel_;
   Sampler sampler_;
   std::vector<float> logits_;  // [vocab], of the last row computed
+  Batch batch_;                // of the one sequence, kept so that a token allocates nothing here
   TokenReply reply_;
   Clock::time_point start_ = Clock::now();
   double last_s_ = 0.0;  // when the last token was drawn

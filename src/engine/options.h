@@ -23,6 +23,8 @@ struct EngineOptions {
   int64_t context_positions = 0;  // 0: auto, see plan_engine
   float qkv_norm_eps = kQkvNormEps;
   SpineChoice spine = SpineChoice::kAuto;
+  std::filesystem::path work_dir;    // --work-dir; empty: see work_directory
+  std::filesystem::path cache_home;  // the user's cache directory; empty: there is none
 };
 
 }  // namespace sluice

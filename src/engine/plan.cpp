@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/cores.h"
+#include "engine/work_directory.h"
 #include "format/fingerprint.h"
 #include "io/host_memory.h"
 #include "kernels/dispatch.h"
@@ -20,15 +21,6 @@ constexpr int kThreadsMax = 1024;          // above it a number is a typing erro
 // Head-room for the system, the page cache of small files and this program itself.
 uint64_t automatic_ram() { return host_memory_limit() / 5 * 4; }
 
-Result<std::string> choose_spine(SpineChoice choice) {
-  if (choice == SpineChoice::kInt8) {
-    return Error{Code::kUnsupported,
-                 "--spine int8 needs an int8 pack of the model, and this version cannot make or "
-                 "read one; run with --spine bf16"};
-  }
-  return std::string("bf16");
-}
-
 int64_t automatic_context(const Config& config, uint64_t ram_bytes) {
   const uint64_t share = ram_bytes / kContextShare;
   const uint64_t page = page_bytes(config, kPagePositions);
@@ -38,14 +30,63 @@ int64_t automatic_context(const Config& config, uint64_t ram_bytes) {
   return std::min(std::max(fits, kContextAutoMin), config.max_positions);
 }
 
-Result<MemoryPlan> plan_memory(const Checkpoint& checkpoint, const EngineOptions& options,
-                               int threads, int64_t context_positions) {
+Result<MemoryPlan> plan_context(const Checkpoint& checkpoint, const EngineOptions& options,
+                                const EnginePlan& plan) {
   const uint64_t ram_bytes = options.ram_bytes ? options.ram_bytes : automatic_ram();
-  const PlanDemand demand{
-      .n_sequences = 1, .context_positions = context_positions, .n_logits = 1, .threads = threads};
-  PlanInput input = plan_input(checkpoint, demand, ram_bytes);
+  const PlanDemand demand{.n_sequences = 1,
+                          .context_positions = plan.context_positions,
+                          .n_logits = 1,
+                          .threads = plan.threads};
+  PlanInput input = plan_input(checkpoint, demand, ram_bytes, plan.pack.get());
   input.expert_cache_bytes = options.expert_cache_bytes;
   return make_memory_plan(input);
+}
+
+// Fills context and memory for the spine that the plan has.
+Status plan_memory(const Checkpoint& checkpoint, const EngineOptions& options, EnginePlan& plan) {
+  const Config& config = checkpoint.config();
+  const bool automatic = options.context_positions == 0;
+  const uint64_t ram_bytes = options.ram_bytes ? options.ram_bytes : automatic_ram();
+  plan.context_positions =
+      automatic ? automatic_context(config, ram_bytes) : options.context_positions;
+  auto memory = plan_context(checkpoint, options, plan);
+  if (!memory.ok() && automatic) {
+    plan.context_positions = std::min(kContextAutoMin, config.max_positions);
+    memory = plan_context(checkpoint, options, plan);
+  }
+  TRY(plan.memory, std::move(memory));
+  return Ok{};
+}
+
+Status plan_int8(const Checkpoint& checkpoint, const EngineOptions& options, EnginePlan& plan) {
+  TRY(plan.pack, find_pack(checkpoint, options));
+  if (!plan.pack) {
+    TRY(const auto directory, work_directory(checkpoint, options));
+    return Error{Code::kInvalid, "--spine int8 needs " + (directory / kPackName).string() +
+                                     ", which is not there: run sluice convert to make it, or "
+                                     "choose --spine bf16"};
+  }
+  plan.spine_reason = "as asked for";
+  return plan_memory(checkpoint, options, plan);
+}
+
+// bf16 while all of it fits; else int8 if there is a pack to use.
+Status plan_automatic(const Checkpoint& checkpoint, const EngineOptions& options,
+                      EnginePlan& plan) {
+  const Status bf16 = plan_memory(checkpoint, options, plan);
+  if (bf16.ok() && plan.memory.ring_slots == 0) {
+    plan.spine_reason = "auto: it fits in memory";
+    return Ok{};
+  }
+  auto pack = find_pack(checkpoint, options);
+  if (pack.ok() && pack.value()) {
+    plan.pack = std::move(pack).value();
+    plan.spine_reason = "auto: the bf16 spine does not fit in memory";
+    return plan_memory(checkpoint, options, plan);
+  }
+  plan.spine_reason = pack.ok() ? "auto: there is no int8 pack; sluice convert makes one"
+                                : "auto: " + pack.error().what;
+  return bf16;
 }
 
 Status check_numbers(const Config& config, const EngineOptions& options) {
@@ -66,23 +107,22 @@ Status check_numbers(const Config& config, const EngineOptions& options) {
 }  // namespace
 
 Result<EnginePlan> plan_engine(const Checkpoint& checkpoint, const EngineOptions& options) {
-  const Config& config = checkpoint.config();
-  TRY_OK(check_numbers(config, options));
+  TRY_OK(check_numbers(checkpoint.config(), options));
   EnginePlan plan;
-  TRY(plan.spine, choose_spine(options.spine));
   TRY(plan.table, choose_table(options.isa));
   plan.threads = options.threads ? options.threads : physical_cores();
-
-  const bool automatic = options.context_positions == 0;
-  const uint64_t ram_bytes = options.ram_bytes ? options.ram_bytes : automatic_ram();
-  plan.context_positions =
-      automatic ? automatic_context(config, ram_bytes) : options.context_positions;
-  auto memory = plan_memory(checkpoint, options, plan.threads, plan.context_positions);
-  if (!memory.ok() && automatic) {
-    plan.context_positions = std::min(kContextAutoMin, config.max_positions);
-    memory = plan_memory(checkpoint, options, plan.threads, plan.context_positions);
+  switch (options.spine) {
+    case SpineChoice::kAuto:
+      TRY_OK(plan_automatic(checkpoint, options, plan));
+      break;
+    case SpineChoice::kInt8:
+      TRY_OK(plan_int8(checkpoint, options, plan));
+      break;
+    case SpineChoice::kBf16:
+      plan.spine_reason = "as asked for";
+      TRY_OK(plan_memory(checkpoint, options, plan));
+      break;
   }
-  TRY(plan.memory, std::move(memory));
   return plan;
 }
 
@@ -97,16 +137,32 @@ double PlanReport::uniform_hit() const {
   return std::min(1.0, static_cast<double>(expert_slots()) / static_cast<double>(n_experts));
 }
 
+namespace {
+
+// Payload of the spine in the format that is used.
+uint64_t spine_bytes(const Checkpoint& checkpoint, const PackFile* pack) {
+  if (pack == nullptr) return checkpoint.spine_bytes();
+  uint64_t bytes = pack->layout().payload_bytes();
+  // What the pack leaves in the snapshot: embeddings and the norms outside the layers.
+  for (const TensorSpec& spec : global_tensors(checkpoint.config())) {
+    if (spec.role != Role::kLmHead) bytes += checkpoint.global(spec.role).bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 Result<PlanReport> make_plan_report(const EngineOptions& options) {
   TRY(const Checkpoint checkpoint, Checkpoint::open(options.model, options.direct));
   PlanReport report;
   TRY(report.plan, plan_engine(checkpoint, options));
   TRY(report.fingerprint, fingerprint(checkpoint));
   const Config& config = checkpoint.config();
+  report.sizes = checkpoint_sizes(checkpoint);
   report.directory = checkpoint.directory().string();
   report.n_layers = config.n_layers;
   report.max_positions = config.max_positions;
-  report.spine_bytes = checkpoint.spine_bytes();
+  report.spine_bytes = spine_bytes(checkpoint, report.plan.pack.get());
   report.expert_bytes = checkpoint.expert_bytes();
   report.expert_record_bytes = checkpoint.expert_layout().record_bytes;
   for (int32_t index = 0; index < config.n_layers; ++index) {
@@ -116,7 +172,7 @@ Result<PlanReport> make_plan_report(const EngineOptions& options) {
       report.experts_per_token += config.moe.n_experts_per_token;
     }
     if (!report.plan.memory.layer_pinned[static_cast<size_t>(index)]) {
-      report.spine_streamed_bytes += spine_slot_bytes(checkpoint, layer);
+      report.spine_streamed_bytes += spine_slot_bytes(checkpoint, layer, report.plan.pack.get());
     }
   }
   return report;

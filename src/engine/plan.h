@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
+#include "engine/checkpoint_sizes.h"
 #include "engine/options.h"
 #include "format/checkpoint.h"
+#include "format/pack_file.h"
 #include "kernels/kernels.h"
 #include "store/memory_plan.h"
 
@@ -19,9 +22,12 @@ struct EnginePlan {
   const KernelTable* table = nullptr;
   int threads = 0;
   int64_t context_positions = 0;
-  std::string spine;  // "bf16"
+  std::unique_ptr<PackFile> pack;  // null: the bf16 spine
+  std::string spine_reason;        // why this spine: a few words for people
+  std::string spine() const { return pack ? "int8 (quantised)" : "bf16"; }
 };
 
+// The automatic spine is int8 when its pack is complete and the bf16 spine does not fit in memory.
 // Automatic memory is 80 % of the host's limit. Automatic context is what a sixteenth of the memory
 // holds, at least 4,096 positions and at most the model's, in whole pages; it gives way to 4,096
 // before the plan is refused. Errors: kBudget names the floor; kInvalid and kUnsupported name the
@@ -31,6 +37,7 @@ Result<EnginePlan> plan_engine(const Checkpoint& checkpoint, const EngineOptions
 // What `sluice plan` tells of a checkpoint and its plan.
 struct PlanReport {
   EnginePlan plan;
+  CheckpointSizes sizes;
   std::string directory;
   std::string fingerprint;  // 64 hex digits
   int64_t n_layers = 0;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "format/checkpoint_binder.h"
+#include "format/fingerprint.h"
+#include "format/leading_layers.h"
 #include "format/shard_index.h"
 
 namespace sluice {
@@ -20,9 +22,9 @@ bool is_present(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-Result<Config> read_config(const fs::path& directory) {
+Result<Config> read_config(const fs::path& directory, std::string& text) {
   const fs::path path = directory / "config.json";
-  TRY(const std::string text, read_text_file(path, kConfigBytesMax));
+  TRY(text, read_text_file(path, kConfigBytesMax));
   TRY(Config config, parse_config(text, path.string()));
   const fs::path generation = directory / "generation_config.json";
   if (is_present(generation)) {
@@ -55,62 +57,70 @@ Result<std::vector<File>> open_shards(const fs::path& directory,
   return files;
 }
 
-// The prefix that tensor names carry, by the index or else by the headers.
-Result<std::string> find_prefix(const std::optional<ShardIndex>& index,
-                                const std::vector<File>& files) {
-  bool is_nested = false;
-  if (index) {
-    for (const auto& [name, entry] : index->tensors) {
-      is_nested = name.starts_with(kNestedPrefix);
-      if (is_nested) break;
-    }
-  } else {
-    for (const File& file : files) {
-      TRY_OK(read_safetensors_header(file, [&](std::string_view name, const TensorInfo&) {
-        is_nested = is_nested || name.starts_with(kNestedPrefix);
-        return Status(Ok{});
-      }));
-    }
+// The index, or what an index of the single model.safetensors would say.
+Result<ShardIndex> read_index(const fs::path& directory) {
+  constexpr const char* kSingle = "model.safetensors";
+  const fs::path path = directory / "model.safetensors.index.json";
+  if (is_present(path)) return read_shard_index(path);
+  if (!is_present(directory / kSingle)) {
+    return Error{Code::kIo, directory.string() +
+                                " has neither model.safetensors.index.json nor model.safetensors: "
+                                "download the checkpoint"};
   }
-  return std::string(is_nested ? kNestedPrefix : "");
+  ShardIndex index;
+  index.files = {kSingle};
+  TRY(const File file, File::open(directory / kSingle, Direct::kOff));
+  TRY_OK(read_safetensors_header(file, [&](std::string_view name, const TensorInfo&) {
+    if (index.tensors.insert(name).second) index.entries.push_back({.file = 0});
+    return Status(Ok{});
+  }));
+  return index;
+}
+
+std::string_view find_prefix(const ShardIndex& index) {
+  for (uint32_t i = 0; i < index.tensors.size(); ++i) {
+    if (index.tensors.name(i).starts_with(kNestedPrefix)) return kNestedPrefix;
+  }
+  return "";
 }
 
 // The header's tensor must be listed in the index for this file.
 Status check_listed(ShardIndex& index, const File& file, int32_t file_index,
                     std::string_view name) {
-  const auto found = index.tensors.find(name);
-  if (found != index.tensors.end() && found->second.file == file_index) {
-    found->second.found = true;
+  const std::optional<uint32_t> number = index.tensors.find(name);
+  IndexEntry* const entry = number ? &index.entries[*number] : nullptr;
+  if (entry && entry->file == file_index) {
+    entry->found = true;
     return Ok{};
   }
-  const std::string listed = found == index.tensors.end()
-                                 ? "not at all"
-                                 : "in " + index.files[static_cast<size_t>(found->second.file)];
+  const std::string listed = !entry ? "not at all"
+                             : entry->file < 0
+                                 ? "in another shard"
+                                 : "in " + index.files[static_cast<size_t>(entry->file)];
   return Error{Code::kCorrupt, file.path() + ": tensor \"" + std::string(name) + "\" is listed " +
                                    listed +
                                    " by model.safetensors.index.json: download both again"};
 }
 
-// Every tensor of the index must have been found in its file.
-Status check_all_found(const ShardIndex& index, int64_t n_found, const fs::path& directory) {
-  if (n_found == static_cast<int64_t>(index.tensors.size())) return Ok{};
-  const std::string* first = nullptr;
-  int32_t file = -1;
-  for (const auto& [name, entry] : index.tensors) {
-    if (entry.found || (first && *first < name)) continue;
-    first = &name;
-    file = entry.file;
+// Every tensor of the index must have been found in its file. Names the first by name.
+Status check_all_found(const ShardIndex& index, const fs::path& directory) {
+  std::optional<uint32_t> first;
+  for (uint32_t i = 0; i < index.entries.size(); ++i) {
+    if (index.entries[i].found || index.entries[i].file < 0) continue;
+    if (!first || index.tensors.name(i) < index.tensors.name(*first)) first = i;
   }
-  CHECK(first != nullptr);
-  return Error{Code::kCorrupt, (directory / index.files[static_cast<size_t>(file)]).string() +
-                                   ": tensor \"" + *first +
+  if (!first) return Ok{};
+  const std::string& file = index.files[static_cast<size_t>(index.entries[*first].file)];
+  return Error{Code::kCorrupt, (directory / file).string() + ": tensor \"" +
+                                   std::string(index.tensors.name(*first)) +
                                    "\" is listed by model.safetensors.index.json, but the file "
                                    "does not have it: download it again"};
 }
 
 }  // namespace
 
-Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct) {
+Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct,
+                                    const OpenScope& scope) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) {
     return Error{Code::kIo,
@@ -118,34 +128,33 @@ Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct) {
   }
   Checkpoint checkpoint;
   checkpoint.directory_ = directory;
-  TRY(checkpoint.config_, read_config(directory));
-
-  std::optional<ShardIndex> index;
-  std::vector<std::string> names = {"model.safetensors"};
-  const fs::path index_path = directory / "model.safetensors.index.json";
-  if (is_present(index_path)) {
-    TRY(index, read_shard_index(index_path));
-    names = index->files;
-  } else if (!is_present(directory / names.front())) {
-    return Error{Code::kIo, directory.string() +
-                                " has neither model.safetensors.index.json nor model.safetensors: "
-                                "download the checkpoint"};
+  std::string config_text;
+  TRY(checkpoint.config_, read_config(directory, config_text));
+  checkpoint.n_layers_configured_ = checkpoint.config_.n_layers;
+  TRY(ShardIndex index, read_index(directory));
+  const std::string prefix(find_prefix(index));
+  if (scope.leading_layers) {
+    TRY_OK(
+        keep_leading_layers(directory, prefix, *scope.leading_layers, checkpoint.config_, index));
   }
-  TRY(checkpoint.files_, open_shards(directory, names, direct));
-  TRY(std::string prefix, find_prefix(index, checkpoint.files_));
+  TRY(checkpoint.files_, open_shards(directory, index.files, direct));
 
-  CheckpointBinder binder(checkpoint, std::move(prefix));
+  CheckpointBinder binder(checkpoint, prefix);
+  std::vector<uint64_t> header_bytes;  // of each file, its length included
   for (int32_t i = 0; i < static_cast<int32_t>(checkpoint.files_.size()); ++i) {
     const File& file = checkpoint.file(i);
-    TRY_OK(read_safetensors_header(file, [&](std::string_view name, const TensorInfo& info) {
-      if (index) {
-        if (Status status = check_listed(*index, file, i, name); !status.ok()) return status;
-      }
-      return binder.add(i, name, info);
-    }));
+    TRY(const SafetensorsHeader header,
+        read_safetensors_header(file, [&](std::string_view name, const TensorInfo& info) {
+          if (Status status = check_listed(index, file, i, name); !status.ok()) return status;
+          return binder.add(i, name, info);
+        }));
+    header_bytes.push_back(header.payload_begin);
   }
-  if (index) TRY_OK(check_all_found(*index, checkpoint.n_tensors_, directory));
+  TRY_OK(check_all_found(index, directory));
   TRY_OK(binder.finish());
+  if (!scope.leading_layers) {
+    TRY(checkpoint.identity_, hash_identity(config_text, index, checkpoint.files_, header_bytes));
+  }
   return checkpoint;
 }
 

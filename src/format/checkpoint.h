@@ -48,16 +48,28 @@ struct ExpertRef {
   uint64_t offset = 0;  // of the record of ExpertLayout::record_bytes bytes
 };
 
+// Opens a checkpoint in part: its leading layers only.
+struct OpenScope {
+  // At most this many layers, fewer where a shard that the next one needs is missing. Shards of
+  // which no tensor is needed may be missing too.
+  std::optional<int64_t> leading_layers;
+};
+
 class Checkpoint {
  public:
   // Reads config.json (and generation_config.json), the index or the single model.safetensors, and
   // every shard header. Errors name the file or tensor: kIo (missing directory, file, shard),
   // kInvalid (config), kCorrupt (truncated, missing or odd tensor, expert not contiguous),
   // kUnsupported (experts cut by shards or of several layouts, unknown tensors inside a layer).
-  static Result<Checkpoint> open(const std::filesystem::path& directory, Direct direct);
+  // With a scope, config().n_layers is the number of layers that were opened, at least 1.
+  static Result<Checkpoint> open(const std::filesystem::path& directory, Direct direct,
+                                 const OpenScope& scope = {});
 
   const std::filesystem::path& directory() const { return directory_; }
   const Config& config() const { return config_; }
+  int64_t n_layers_configured() const { return n_layers_configured_; }  // as config.json says
+  // The fingerprint (fingerprint.h) as 64 hex digits; empty when opened in part.
+  const std::string& identity() const { return identity_; }
   const std::vector<File>& files() const { return files_; }
   const File& file(int32_t index) const { return files_[static_cast<size_t>(index)]; }
 
@@ -70,6 +82,9 @@ class Checkpoint {
 
   // Payload of all bound tensors that are no routed expert, as stored (with A_log's padding).
   uint64_t spine_bytes() const { return spine_bytes_; }
+  uint64_t layer_bytes(LayerId layer) const {  // of it what one layer takes
+    return layer_bytes_[static_cast<size_t>(layer.v)];
+  }
   uint64_t expert_bytes() const;                                // payload of all bound experts
   int64_t n_experts_total() const { return n_experts_bound_; }  // over all layers
   int64_t n_tensors() const { return n_tensors_; }              // in all shards, bound or not
@@ -82,6 +97,8 @@ class Checkpoint {
   friend class CheckpointBinder;
   std::filesystem::path directory_;
   Config config_;
+  int64_t n_layers_configured_ = 0;
+  std::string identity_;
   std::vector<File> files_;
   TensorSet globals_{};
   std::vector<TensorSet> layers_;  // [n_layers]
@@ -89,6 +106,7 @@ class Checkpoint {
   std::vector<ExpertRef> experts_;  // [n_layers * n_experts], absent for dense layers
   int64_t n_experts_bound_ = 0;
   uint64_t spine_bytes_ = 0;
+  std::vector<uint64_t> layer_bytes_;  // [n_layers]
   int64_t n_tensors_ = 0;
   std::vector<std::string> unclaimed_;
   int64_t n_unclaimed_ = 0;

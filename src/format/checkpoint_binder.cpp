@@ -8,12 +8,6 @@ namespace {
 
 constexpr size_t kUnclaimedShown = 8;
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
-  return text + "]";
-}
-
 // The stored bytes of `shape` are those of the spec; a padded vector may be longer and of any rank.
 bool is_shape_right(const TensorSpec& spec, const std::vector<int64_t>& shape) {
   if (!spec.padded) return shape == spec.shape;
@@ -28,6 +22,7 @@ CheckpointBinder::CheckpointBinder(Checkpoint& checkpoint, std::string prefix)
     : checkpoint_(checkpoint), prefix_(std::move(prefix)), experts_(checkpoint.config_, prefix_) {
   const Config& config = checkpoint.config_;
   checkpoint_.layers_.resize(static_cast<size_t>(config.n_layers));
+  checkpoint_.layer_bytes_.resize(static_cast<size_t>(config.n_layers));
   add_needs(-1, global_tensors(config));
   for (int32_t layer = 0; layer < config.n_layers; ++layer) {
     add_needs(layer, layer_tensors(config, LayerId{layer}));
@@ -40,9 +35,7 @@ Status CheckpointBinder::add(int32_t file_index, std::string_view name, const Te
   if (expert && expert->layer.v < checkpoint_.config_.n_layers) {
     return experts_.add(*expert, checkpoint_.file(file_index), file_index, name, info);
   }
-  if (const auto found = by_name_.find(name); found != by_name_.end()) {
-    return bind(needs_[found->second], file_index, name, info);
-  }
+  if (const auto need = names_.find(name)) return bind(needs_[*need], file_index, name, info);
   return add_unclaimed(file_index, name);
 }
 
@@ -69,7 +62,7 @@ Status CheckpointBinder::finish() {
 
 void CheckpointBinder::add_needs(int32_t layer, std::vector<TensorSpec> specs) {
   for (TensorSpec& spec : specs) {
-    by_name_.emplace(prefix_ + spec.name, needs_.size());
+    CHECK(names_.insert(prefix_ + spec.name).second);
     needs_.push_back(Need{layer, std::move(spec), false});
   }
 }
@@ -94,6 +87,7 @@ Status CheckpointBinder::bind(Need& need, int32_t file_index, std::string_view n
   slot(need) = ref;
   need.bound = true;
   checkpoint_.spine_bytes_ += info.bytes;
+  if (need.layer >= 0) checkpoint_.layer_bytes_[static_cast<size_t>(need.layer)] += info.bytes;
   return Ok{};
 }
 

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "format/checkpoint.h"
 #include "format/expert_binder.h"
-#include "format/shard_index.h"
+#include "format/name_table.h"
 #include "format/tensor_names.h"
 
 namespace sluice {
@@ -42,7 +41,7 @@ class CheckpointBinder {
   std::string prefix_;
   ExpertBinder experts_;
   std::vector<Need> needs_;
-  std::unordered_map<std::string, size_t, NameHash, std::equal_to<>> by_name_;  // into needs_
+  NameTable names_;  // of needs_, prefix included
 };
 
 }  // namespace sluice

@@ -1,7 +1,6 @@
 #include "format/expert_binder.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace sluice {
@@ -12,12 +11,6 @@ constexpr int64_t kMxfp4Block = 32;  // columns that share a scale (spec 3)
 bool is_scale(ExpertPiece piece) {
   return piece == ExpertPiece::kW1Scale || piece == ExpertPiece::kW2Scale ||
          piece == ExpertPiece::kW3Scale;
-}
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
-  return text + "]";
 }
 
 std::string expert_text(ExpertKey key) {
@@ -43,7 +36,9 @@ Status ExpertBinder::add(const ExpertName& parsed, const File& file, int32_t fil
   if (info.dtype != dtype) {
     return refuse(std::string("is ") + dtype_name(info.dtype) + ", expected " + dtype_name(dtype));
   }
-  if (info.shape != std::vector<int64_t>{shape.rows, shape.cols}) {
+  const bool is_shape_right =
+      info.shape.size() == 2 && info.shape[0] == shape.rows && info.shape[1] == shape.cols;
+  if (!is_shape_right) {
     return refuse("has shape " + shape_text(info.shape) + ", but config.json implies " +
                   shape_text({shape.rows, shape.cols}));
   }

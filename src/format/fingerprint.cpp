@@ -1,21 +1,16 @@
 #include "format/fingerprint.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <filesystem>
+#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/sha256.h"
-#include "format/safetensors.h"
 #include "io/file.h"
 
 namespace sluice {
 namespace {
 
-constexpr uint64_t kConfigBytesMax = uint64_t{1} << 24;
 constexpr std::string_view kDomain = "sluice checkpoint 1\n";
 
 void add_number(Sha256& sha, uint64_t value) {
@@ -31,45 +26,33 @@ void add_text(Sha256& sha, std::string_view text) {
   sha.update(text);
 }
 
-std::string file_name(const File& file) {
-  return std::filesystem::path(file.path()).filename().string();
-}
-
 }  // namespace
 
 Result<std::string> fingerprint(const Checkpoint& checkpoint) {
+  if (!checkpoint.identity().empty()) return checkpoint.identity();
+  return Error{Code::kUnsupported, checkpoint.directory().string() +
+                                       " was opened in part, and only a whole checkpoint has a "
+                                       "fingerprint: download all shards and open them"};
+}
+
+Result<std::string> hash_identity(std::string_view config_text, const ShardIndex& index,
+                                  std::span<const File> files,
+                                  std::span<const uint64_t> header_bytes) {
   Sha256 sha;
   sha.update(kDomain);
-  TRY(const std::string config,
-      read_text_file(checkpoint.directory() / "config.json", kConfigBytesMax));
-  add_text(sha, config);
-
-  std::vector<std::pair<std::string, size_t>> tensors;  // (name, index of its file)
-  tensors.reserve(static_cast<size_t>(checkpoint.n_tensors()));
-  std::vector<uint64_t> header_bytes;
-  for (size_t i = 0; i < checkpoint.files().size(); ++i) {
-    TRY(const SafetensorsHeader header,
-        read_safetensors_header(checkpoint.files()[i],
-                                [&](std::string_view name, const TensorInfo&) {
-                                  tensors.emplace_back(name, i);
-                                  return Status(Ok{});
-                                }));
-    header_bytes.push_back(header.payload_begin);
+  add_text(sha, config_text);
+  add_number(sha, index.tensors.size());
+  for (const uint32_t number : index.tensors.sorted()) {
+    add_text(sha, index.tensors.name(number));
+    add_text(sha, index.files[static_cast<size_t>(index.entries[number].file)]);
   }
-  std::sort(tensors.begin(), tensors.end());
-  add_number(sha, tensors.size());
-  for (const auto& [name, file] : tensors) {
-    add_text(sha, name);
-    add_text(sha, file_name(checkpoint.files()[file]));
-  }
-
-  add_number(sha, checkpoint.files().size());
-  for (size_t i = 0; i < checkpoint.files().size(); ++i) {
-    const File& file = checkpoint.files()[i];
-    add_text(sha, file_name(file));
-    add_number(sha, file.size());
-    std::string header(header_bytes[i], '\0');
-    TRY_OK(file.read_at(0, std::as_writable_bytes(std::span(header))));
+  add_number(sha, files.size());
+  std::string header;
+  for (size_t i = 0; i < files.size(); ++i) {
+    add_text(sha, index.files[i]);
+    add_number(sha, files[i].size());
+    header.resize(header_bytes[i]);
+    TRY_OK(files[i].read_at(0, std::as_writable_bytes(std::span(header))));
     add_text(sha, header);
   }
   return sha.hex();

@@ -9,14 +9,25 @@
 //        text: the file's first bytes, from its 8-byte header length to the header's end
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "format/checkpoint.h"
+#include "format/shard_index.h"
 
 namespace sluice {
 
-// 64 hex digits; the first 16 name things. Reads config, index and headers again (seconds on K3).
+// 64 hex digits; the first 16 name things. kUnsupported for a checkpoint opened in part.
 Result<std::string> fingerprint(const Checkpoint& checkpoint);
+
+// What open() keeps of a whole checkpoint: the hash above. `files` are the index's, in its order;
+// `header_bytes` of each counts the length field. Reads the headers again.
+Result<std::string> hash_identity(std::string_view config_text, const ShardIndex& index,
+                                  std::span<const File> files,
+                                  std::span<const uint64_t> header_bytes);
 
 }  // namespace sluice

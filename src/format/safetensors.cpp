@@ -4,8 +4,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <numeric>
+#include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/json.h"
@@ -32,19 +33,38 @@ constexpr std::array<DtypeEntry, 6> kDtypes = {{{Dtype::kBf16, "BF16", 2},
 
 // One tensor as its header entry says, before it is checked against the others.
 struct Entry {
-  std::string name;
-  TensorInfo info;  // `offset` counts from the first payload byte
+  size_t name_begin = 0, name_end = 0;    // in Entries::names
+  size_t shape_begin = 0, shape_end = 0;  // in Entries::shapes
+  Dtype dtype = Dtype::kOther;
+  uint64_t offset = 0;  // counts from the first payload byte
+  uint64_t bytes = 0;
 };
+
+// All entries of a header, names and shapes one behind the other: K3's headers have half a million.
+struct Entries {
+  std::vector<Entry> list;
+  std::string names;
+  std::vector<int64_t> shapes;
+
+  std::string_view name(const Entry& entry) const {
+    return std::string_view(names).substr(entry.name_begin, entry.name_end - entry.name_begin);
+  }
+  std::span<const int64_t> shape(const Entry& entry) const {
+    return std::span(shapes).subspan(entry.shape_begin, entry.shape_end - entry.shape_begin);
+  }
+};
+
+std::string tensor_text(std::string_view name) { return "tensor \"" + std::string(name) + "\""; }
 
 // Collects the entries of a header. Levels: 1 the header object, 2 one tensor's object (or the
 // metadata), 3 an array in it.
 class HeaderReader final : public JsonSax {
  public:
-  explicit HeaderReader(std::vector<Entry>* entries) : entries_(entries) {}
+  explicit HeaderReader(Entries* entries) : entries_(entries) {}
   const std::string& problem() const { return problem_; }
 
   bool key(string_t& key) override {
-    if (level_ == 1) return begin_tensor(std::move(key));
+    if (level_ == 1) return begin_tensor(key);
     if (in_metadata_) return true;
     for (size_t i = 0; i < kFieldNames.size(); ++i) {
       if (key != kFieldNames[i]) continue;
@@ -59,7 +79,7 @@ class HeaderReader final : public JsonSax {
     if (level_ == 2 && in_metadata_) return true;
     if (level_ != 2 || field_ != Field::kDtype) return fail("has text where none belongs");
     for (const DtypeEntry& known : kDtypes) {
-      if (text == known.name) current_.info.dtype = known.dtype;
+      if (text == known.name) current_.dtype = known.dtype;
     }
     return true;
   }
@@ -71,8 +91,10 @@ class HeaderReader final : public JsonSax {
       offsets_[n_offsets_++] = value;
       return true;
     }
-    if (current_.info.shape.size() == kRankMax) return fail("has more than 8 dimensions");
-    current_.info.shape.push_back(static_cast<int64_t>(value));
+    if (entries_->shapes.size() - current_.shape_begin == kRankMax) {
+      return fail("has more than 8 dimensions");
+    }
+    entries_->shapes.push_back(static_cast<int64_t>(value));
     return true;
   }
   bool start_object(std::size_t) override {
@@ -109,13 +131,14 @@ class HeaderReader final : public JsonSax {
   enum class Field : uint8_t { kDtype, kShape, kOffsets };
   static constexpr std::array<std::string_view, 3> kFieldNames = {"dtype", "shape", "data_offsets"};
 
-  bool begin_tensor(std::string&& name) {
+  bool begin_tensor(const std::string& name) {
     in_metadata_ = name == "__metadata__";
     if (in_metadata_ && std::exchange(metadata_seen_, true)) {
       problem_ = "__metadata__ appears twice in the header";
       return false;
     }
-    current_ = Entry{std::move(name), {}};
+    current_ = Entry{.name_begin = entries_->names.size(), .shape_begin = entries_->shapes.size()};
+    entries_->names += name;
     seen_ = {};
     n_offsets_ = 0;
     return true;
@@ -126,18 +149,20 @@ class HeaderReader final : public JsonSax {
     }
     if (n_offsets_ != offsets_.size()) return fail("has fewer than two data_offsets");
     if (offsets_[0] > offsets_[1]) return fail("ends before it begins");
-    current_.info.offset = offsets_[0];
-    current_.info.bytes = offsets_[1] - offsets_[0];
-    entries_->push_back(std::move(current_));
+    current_.name_end = entries_->names.size();
+    current_.shape_end = entries_->shapes.size();
+    current_.offset = offsets_[0];
+    current_.bytes = offsets_[1] - offsets_[0];
+    entries_->list.push_back(current_);
     return true;
   }
   bool fail(const std::string& text) {
-    problem_ = level_ < 2 && current_.name.empty() ? "the header " + text
-                                                   : "tensor \"" + current_.name + "\" " + text;
+    const std::string name = entries_->names.substr(current_.name_begin);
+    problem_ = level_ < 2 && name.empty() ? "the header " + text : tensor_text(name) + " " + text;
     return false;
   }
 
-  std::vector<Entry>* entries_;
+  Entries* entries_;
   Entry current_;
   Field field_ = Field::kDtype;
   std::array<bool, 3> seen_{};
@@ -153,12 +178,10 @@ Error corrupt(const File& file, const std::string& text) {
   return Error{Code::kCorrupt, file.path() + ": " + text};
 }
 
-std::string quoted(const Entry& entry) { return "tensor \"" + entry.name + "\""; }
-
 // Bytes that dtype and shape ask for; nothing when the product overflows.
-std::optional<uint64_t> shape_bytes(const TensorInfo& info) {
-  uint64_t bytes = dtype_bytes(info.dtype);
-  for (const int64_t dim : info.shape) {
+std::optional<uint64_t> shape_bytes(Dtype dtype, std::span<const int64_t> shape) {
+  uint64_t bytes = dtype_bytes(dtype);
+  for (const int64_t dim : shape) {
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) return std::nullopt;
   }
   return bytes;
@@ -190,22 +213,27 @@ Result<std::string> read_header_text(const File& file) {
   return text;
 }
 
-Status check_names(const File& file, const std::vector<Entry>& entries) {
-  std::vector<std::string_view> names;
-  names.reserve(entries.size());
-  for (const Entry& entry : entries) names.push_back(entry.name);
+// Names are compared only where their hashes are equal: half a million long names with a common
+// beginning take a second to sort.
+Status check_names(const File& file, const Entries& entries) {
+  std::vector<std::pair<size_t, std::string_view>> names;
+  names.reserve(entries.list.size());
+  for (const Entry& entry : entries.list) {
+    const std::string_view name = entries.name(entry);
+    names.emplace_back(std::hash<std::string_view>{}(name), name);
+  }
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Ok{};
-  return corrupt(file, "tensor \"" + std::string(*twice) + "\" appears twice in the header");
+  return corrupt(file, tensor_text(twice->second) + " appears twice in the header");
 }
 
-Status check_sizes(const File& file, const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries) {
-    if (entry.info.dtype == Dtype::kOther) continue;
-    const std::optional<uint64_t> expected = shape_bytes(entry.info);
-    if (expected == entry.info.bytes) continue;
-    return corrupt(file, quoted(entry) + " has " + std::to_string(entry.info.bytes) +
+Status check_sizes(const File& file, const Entries& entries) {
+  for (const Entry& entry : entries.list) {
+    if (entry.dtype == Dtype::kOther) continue;
+    const std::optional<uint64_t> expected = shape_bytes(entry.dtype, entries.shape(entry));
+    if (expected == entry.bytes) continue;
+    return corrupt(file, tensor_text(entries.name(entry)) + " has " + std::to_string(entry.bytes) +
                              " bytes, but its dtype and shape need " +
                              (expected ? std::to_string(*expected) : "more than 2^64"));
   }
@@ -213,24 +241,27 @@ Status check_sizes(const File& file, const std::vector<Entry>& entries) {
 }
 
 // The ranges must cover the payload once, without holes. Returns the payload's bytes.
-Result<uint64_t> check_ranges(const File& file, const std::vector<Entry>& entries,
-                              uint64_t payload_begin) {
+Result<uint64_t> check_ranges(const File& file, const Entries& entries, uint64_t payload_begin) {
   std::vector<const Entry*> order;
-  order.reserve(entries.size());
-  for (const Entry& entry : entries) order.push_back(&entry);
-  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
-    return std::pair(a->info.offset, a->info.bytes) < std::pair(b->info.offset, b->info.bytes);
-  });
+  order.reserve(entries.list.size());
+  for (const Entry& entry : entries.list) order.push_back(&entry);
+  const auto is_before = [](const Entry* a, const Entry* b) {
+    return std::pair(a->offset, a->bytes) < std::pair(b->offset, b->bytes);
+  };
+  // Libraries write headers in the order of the payload.
+  if (!std::is_sorted(order.begin(), order.end(), is_before)) {
+    std::sort(order.begin(), order.end(), is_before);
+  }
   uint64_t covered = 0;
   for (const Entry* entry : order) {
-    if (entry->info.offset != covered) {
-      return corrupt(
-          file, quoted(*entry) + " begins at payload byte " + std::to_string(entry->info.offset) +
-                    (entry->info.offset < covered ? ", inside the tensor before it"
-                                                  : ", which leaves a hole behind byte ") +
-                    (entry->info.offset < covered ? "" : std::to_string(covered)));
+    if (entry->offset != covered) {
+      return corrupt(file, tensor_text(entries.name(*entry)) + " begins at payload byte " +
+                               std::to_string(entry->offset) +
+                               (entry->offset < covered ? ", inside the tensor before it"
+                                                        : ", which leaves a hole behind byte " +
+                                                              std::to_string(covered)));
     }
-    covered += entry->info.bytes;  // both below 2^63
+    covered += entry->bytes;  // both below 2^63
   }
   const uint64_t have = file.size() - payload_begin;
   if (have < covered) {
@@ -261,9 +292,15 @@ uint64_t dtype_bytes(Dtype dtype) {
   return 0;
 }
 
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (const int64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  return text + "]";
+}
+
 Result<SafetensorsHeader> read_safetensors_header(const File& file, const VisitTensor& visit) {
   TRY(const std::string text, read_header_text(file));
-  std::vector<Entry> entries;
+  Entries entries;
   HeaderReader reader(&entries);
   if (!text.starts_with('{')) return corrupt(file, "its header is not a JSON object");
   if (!parse_json_events(text, file.path(), reader).ok()) return corrupt(file, reader.problem());
@@ -274,9 +311,14 @@ Result<SafetensorsHeader> read_safetensors_header(const File& file, const VisitT
   TRY_OK(check_names(file, entries));
   TRY_OK(check_sizes(file, entries));
   TRY(header.payload_bytes, check_ranges(file, entries, header.payload_begin));
-  for (Entry& entry : entries) {
-    entry.info.offset += header.payload_begin;
-    TRY_OK(visit(entry.name, entry.info));
+  TensorInfo info;
+  for (const Entry& entry : entries.list) {
+    const std::span<const int64_t> shape = entries.shape(entry);
+    info.dtype = entry.dtype;
+    info.shape.assign(shape.begin(), shape.end());
+    info.offset = header.payload_begin + entry.offset;
+    info.bytes = entry.bytes;
+    TRY_OK(visit(entries.name(entry), info));
   }
   return header;
 }

@@ -18,6 +18,8 @@ enum class Dtype : uint8_t { kBf16, kF32, kU8, kF16, kI8, kI64, kOther };
 const char* dtype_name(Dtype dtype);
 uint64_t dtype_bytes(Dtype dtype);  // of one element; 0 for kOther
 
+std::string shape_text(const std::vector<int64_t>& shape);  // "[2, 3]"
+
 // One tensor of a file: `offset` counts from the start of the file.
 struct TensorInfo {
   Dtype dtype = Dtype::kOther;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "base/json.h"
@@ -31,7 +32,7 @@ class IndexReader final : public JsonSax {
       in_map_ = key == "weight_map";
       if (in_map_ && std::exchange(has_map_, true)) return fail("has weight_map twice");
     } else if (in_map_) {
-      tensor_ = std::move(key);
+      tensor_ = key;  // copied: both strings keep their memory for the next name
     }
     return true;
   }
@@ -42,13 +43,10 @@ class IndexReader final : public JsonSax {
       return fail("tensor \"" + tensor_ + "\" lies in \"" + file +
                   "\", which is not the name of a file beside the index");
     }
-    const auto [place, is_new] =
-        file_ids_.emplace(file, static_cast<int32_t>(index_->files.size()));
-    if (is_new) index_->files.push_back(std::move(file));
-    // A failed try_emplace leaves the key as it was.
-    if (!index_->tensors.try_emplace(std::move(tensor_), IndexEntry{place->second}).second) {
+    if (!index_->tensors.insert(tensor_).second) {
       return fail("tensor \"" + tensor_ + "\" is listed twice");
     }
+    index_->entries.push_back({.file = file_id(file)});
     return true;
   }
   bool start_object(std::size_t) override {
@@ -80,6 +78,16 @@ class IndexReader final : public JsonSax {
 
  private:
   bool other_value() { return !in_map_ || fail("weight_map must map names to file names"); }
+  // Names of one shard follow each other, so that the last one is mostly the next one too.
+  int32_t file_id(const std::string& file) {
+    if (last_file_ >= 0 && index_->files[static_cast<size_t>(last_file_)] == file) {
+      return last_file_;
+    }
+    const auto [place, is_new] =
+        file_ids_.emplace(file, static_cast<int32_t>(index_->files.size()));
+    if (is_new) index_->files.push_back(file);
+    return last_file_ = place->second;
+  }
   bool fail(std::string text) {
     problem_ = std::move(text);
     return false;
@@ -87,6 +95,7 @@ class IndexReader final : public JsonSax {
 
   ShardIndex* index_;
   std::unordered_map<std::string, int32_t> file_ids_;
+  int32_t last_file_ = -1;
   std::string tensor_;
   int64_t level_ = 0;
   bool in_map_ = false;
@@ -109,7 +118,7 @@ void sort_files(ShardIndex& index) {
     sorted.push_back(std::move(name(id)));
   }
   index.files = std::move(sorted);
-  for (auto& [tensor, entry] : index.tensors) entry.file = rank[static_cast<size_t>(entry.file)];
+  for (IndexEntry& entry : index.entries) entry.file = rank[static_cast<size_t>(entry.file)];
 }
 
 }  // namespace
@@ -117,11 +126,13 @@ void sort_files(ShardIndex& index) {
 Result<ShardIndex> read_shard_index(const std::filesystem::path& path) {
   TRY(const std::string text, read_text_file(path, kIndexBytesMax));
   ShardIndex index;
-  constexpr size_t kEntryBytes = 112;  // of K3's text per tensor: the map then never grows
-  index.tensors.reserve(text.size() / kEntryBytes);
+  // Of K3's text an entry takes 120 bytes, and its name 82: the table then never grows.
+  constexpr size_t kEntryBytes = 112;
+  index.tensors.reserve(text.size() / kEntryBytes, text.size() / 4 * 3);
+  index.entries.reserve(text.size() / kEntryBytes);
   IndexReader reader(&index);
   const bool parsed = parse_json_events(text, path.string(), reader).ok();
-  const bool usable = parsed && reader.has_map() && !index.tensors.empty();
+  const bool usable = parsed && reader.has_map() && index.tensors.size() > 0;
   if (!usable) {
     const std::string problem = parsed ? "has no tensors in weight_map" : reader.problem();
     return Error{Code::kCorrupt, path.string() + ": " + problem};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "kernels/math.h"
 
@@ -39,7 +40,7 @@ void attn_res_mix_row(const Pass& pass, int64_t row, int64_t n_blocks, const flo
 }
 
 void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const float* weights, Rows out,
-                  const std::string& name) {
+                  LayerId layer, const char* place) {
   if (n_blocks == 0) {
     const Rows residual = pass.rows_of(tile, pass.workspace.residual(pass.n_rows));
     for (int64_t i = 0; i < tile.n_rows; ++i) {
@@ -47,9 +48,11 @@ void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const fl
     }
     return;
   }
-  float* captured = pass.capture == nullptr
-                        ? nullptr
-                        : pass.capture->floats(name, {pass.n_rows, n_blocks + 1});
+  float* captured = nullptr;
+  if (pass.capture != nullptr) {
+    const std::string name = "attnres." + std::to_string(layer.v) + "." + place;
+    captured = pass.capture->floats(name, {pass.n_rows, n_blocks + 1});
+  }
   for_each_row(pass.compute, tile.n_rows, [&](int64_t i) {
     std::array<float, kAttnResSourcesMax> p;
     const int64_t row = tile.first_row + i;

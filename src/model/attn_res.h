@@ -2,17 +2,15 @@
 // the running sum of its row.
 #pragma once
 
-#include <string>
-
 #include "model/pass.h"
 
 namespace sluice {
 
 // out = mixture of the first `n_blocks` blocks and the residual of each row of `tile`, by the score
 // weights `weights` [hidden] (norm * proj). Without blocks it is the residual itself. `out` may not
-// alias them. Captured as `name` [rows, n_blocks + 1] when the pass captures and name is not empty.
+// alias them. A pass that captures keeps the probabilities as "attnres.<layer>.<place>" [rows, n_blocks + 1].
 void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const float* weights, Rows out,
-                  const std::string& name);
+                  LayerId layer, const char* place);
 
 // The same for single rows: out[i] mixes row rows[i] of the pass.
 void attn_res_mix_row(const Pass& pass, int64_t row, int64_t n_blocks, const float* weights,

@@ -50,8 +50,7 @@ void attention_block(const Pass& pass, const Tile& tile, const Layer& layer, Res
   const Rows x = pass.workspace.tile(Scratch::kMixed, tile.n_rows);
   const Rows out = pass.workspace.tile(Scratch::kOut, tile.n_rows);
   const Rows residual = pass.rows_of(tile, pass.workspace.residual(pass.n_rows));
-  attn_res_mix(pass, tile, at.n_blocks, layer.vectors.attn_res.data(), x,
-               layer.name("attnres.", ".attn"));
+  attn_res_mix(pass, tile, at.n_blocks, layer.vectors.attn_res.data(), x, layer.id, "attn");
   norm_rows(pass, x, layer.vectors.input_layernorm);
   pass.config.is_kda(layer.id) ? kda(pass, tile, layer, x, out) : mla(pass, tile, layer, x, out);
   capture_rows(pass, "attn_out", layer.id, tile, out);
@@ -70,7 +69,7 @@ void attention_block(const Pass& pass, const Tile& tile, const Layer& layer, Res
 Rows ffn_input(const Pass& pass, const Tile& tile, const Layer& layer, Residual at) {
   const Rows x = pass.workspace.tile(Scratch::kMixed, tile.n_rows);
   attn_res_mix(pass, tile, at.n_blocks + (at.snapshot ? 1 : 0), layer.vectors.mlp_res.data(), x,
-               layer.name("attnres.", ".mlp"));
+               layer.id, "mlp");
   norm_rows(pass, x, layer.vectors.post_attention_layernorm);
   return x;
 }
@@ -124,9 +123,8 @@ Status run_layer(const PassSources& sources, const Pass& pass, LayerId id, int64
 
 }  // namespace
 
-Status run_pass(const PassSources& sources, const Batch& batch, Pass& pass, Rows logits,
+Status run_pass(const PassSources& sources, const Batch& batch, const Pass& pass, Rows logits,
                 const std::atomic<bool>* stop) {
-  cut_into_tiles(batch, pass);
   TRY_OK(embed(sources.checkpoint, batch, pass, sources.embedding_bytes_read));
   int64_t n_kda = 0;
   int64_t n_mla = 0;

@@ -23,9 +23,9 @@ struct PassSources {
   std::atomic<uint64_t>& embedding_bytes_read;
 };
 
-// Runs `batch` as `pass` (empty but for its references). States are changed only when it succeeds.
+// Runs `batch`, for which `pass` was cut. States are changed only when it succeeds.
 // `stop` may be null; it is read once a layer (kCancelled).
-Status run_pass(const PassSources& sources, const Batch& batch, Pass& pass, Rows logits,
+Status run_pass(const PassSources& sources, const Batch& batch, const Pass& pass, Rows logits,
                 const std::atomic<bool>* stop);
 
 }  // namespace sluice

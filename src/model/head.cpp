@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "model/attn_res.h"
@@ -10,8 +11,9 @@ namespace sluice {
 namespace {
 
 // Pass rows that want logits, in batch order.
-std::vector<int64_t> wanted_rows(const Pass& pass, const Batch& batch) {
-  std::vector<int64_t> rows;
+std::span<const int64_t> wanted_rows(const Pass& pass, const Batch& batch) {
+  std::vector<int64_t>& rows = pass.workspace.logit_rows();
+  rows.clear();
   for (size_t i = 0; i < pass.sequences.size(); ++i) {
     const int64_t end = pass.sequences[i].first_row + pass.sequences[i].n_rows;
     for (int64_t row = end - batch.sequences[i].n_logits; row < end; ++row) rows.push_back(row);
@@ -36,7 +38,7 @@ void final_row(const Pass& pass, const Weights& weights, int64_t row, float* x, 
 }  // namespace
 
 void compute_logits(const Pass& pass, const Batch& batch, const Weights& weights, Rows logits) {
-  const std::vector<int64_t> wanted = wanted_rows(pass, batch);
+  const std::span<const int64_t> wanted = wanted_rows(pass, batch);
   const auto n_wanted = static_cast<int64_t>(wanted.size());
   const int64_t n_blocks = pass.config.n_attn_res_blocks();
   float* captured = pass.capture == nullptr || n_blocks == 0

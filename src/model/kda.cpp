@@ -31,7 +31,7 @@ KdaMemory source_memory(const KdaTile& t, const TilePart& part) {
 
 // A prompt starts a layer from a copy of the committed state.
 void begin_sequences(const KdaTile& t) {
-  for (const TilePart& part : t.tile.parts) {
+  for (const TilePart& part : t.pass.parts_of(t.tile)) {
     if (part.first != 0 || part.sequence->fate != RowFate::kKeep) continue;
     State& state = *part.sequence->state;
     std::copy_n(state.committed(t.layer.kind_index).recurrent, state.kda_shape().layer_floats(),
@@ -62,7 +62,7 @@ void convolve(const KdaTile& t, size_t which, int64_t begin, int64_t end) {
   const int64_t taps = t.pass.config.kda.conv_size;
   const int64_t channels = t.raw[which].stride;
   const float* weights = t.layer.vectors.conv[which].data();
-  for (const TilePart& part : t.tile.parts) {
+  for (const TilePart& part : t.pass.parts_of(t.tile)) {
     const float* window = source_memory(t, part).windows[which];
     for (int64_t i = 0; i < part.n_rows; ++i) {
       std::array<const float*, kConvTapsMax> in;
@@ -126,7 +126,7 @@ void run_head(const KdaTile& t, const TilePart& part, int64_t head, float* scrat
 // Rows that stay move the windows of the spare copy; tentative rows go to the log.
 void remember(const KdaTile& t) {
   const int64_t channels = t.raw[0].stride;
-  for (const TilePart& part : t.tile.parts) {
+  for (const TilePart& part : t.pass.parts_of(t.tile)) {
     State& state = *part.sequence->state;
     if (part.sequence->fate == RowFate::kKeep) {
       const KdaMemory memory = state.spare(t.layer.kind_index);
@@ -180,7 +180,7 @@ void kda(const Pass& pass, const Tile& tile, const Layer& layer, ConstRows x, Ro
   pass.compute.pool->run([&](int worker, int workers) {
     const Slice mine = slice(pass.config.kda.n_heads, worker, workers);
     for (int64_t head = mine.begin; head < mine.end; ++head) {
-      for (const TilePart& part : tile.parts) {
+      for (const TilePart& part : pass.parts_of(tile)) {
         run_head(t, part, head, pass.workspace.head_state(worker));
       }
     }

@@ -2,8 +2,6 @@
 // Valid while the spine lease lives.
 #pragma once
 
-#include <string>
-
 #include "model/weights.h"
 #include "store/spine_store.h"
 
@@ -16,9 +14,6 @@ struct Layer {
   const SpineLease& spine;
 
   Matrix matrix(Role role) const { return to_matrix(spine.matrix(role)); }
-  std::string name(const char* before, const char* after = "") const {
-    return before + std::to_string(id.v) + after;
-  }
 };
 
 }  // namespace sluice

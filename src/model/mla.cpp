@@ -36,7 +36,7 @@ void project_query(const MlaTile& t, ConstRows x) {
 void append_latents(const MlaTile& t, ConstRows x) {
   const Rows latent = t.pass.workspace.tile(Scratch::kLatent, t.tile.n_rows);
   linear(t.pass.compute, latent, t.layer.matrix(Role::kKvAProj), x);
-  for (const TilePart& part : t.tile.parts) {
+  for (const TilePart& part : t.pass.parts_of(t.tile)) {
     for (int64_t i = 0; i < part.n_rows; ++i) {
       const float* from = latent.row(part.tile_row + i);
       const int64_t position = part.sequence->base_position + part.first + i;
@@ -79,7 +79,7 @@ void run_head(const MlaTile& t, const Matrix& kv_b, int64_t head) {
   const int64_t first = head * (c.qk_nope_head_dim + c.v_head_dim);
   const Matrix key = row_slice(kv_b, first, c.qk_nope_head_dim);
   const Matrix value = row_slice(kv_b, first + c.qk_nope_head_dim, c.v_head_dim);
-  for (const TilePart& part : t.tile.parts) {
+  for (const TilePart& part : t.pass.parts_of(t.tile)) {
     for (int64_t i = 0; i < part.n_rows; ++i) {
       attend(t, key, *part.sequence->state, part.tile_row + i, head,
              part.sequence->base_position + part.first + i);

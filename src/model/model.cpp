@@ -19,7 +19,10 @@ struct Model::Impl {
         pool(options.threads),
         workspace(from.config(), rows_max, options.threads),
         compute{.k = options.table, .pool = &pool, .pack = workspace.pack()},
-        qkv_norm_eps(options.qkv_norm_eps) {}
+        pass{.config = from.config(),
+             .compute = compute,
+             .workspace = workspace,
+             .qkv_norm_eps = options.qkv_norm_eps} {}
 
   const Checkpoint& checkpoint;
   Weights weights;
@@ -28,7 +31,7 @@ struct Model::Impl {
   ThreadPool pool;
   Workspace workspace;
   Compute compute;
-  float qkv_norm_eps;
+  Pass pass;  // reused by every forward()
   std::atomic<uint64_t> embedding_bytes_read{0};
 };
 
@@ -37,8 +40,8 @@ Model::~Model() = default;
 
 Result<std::unique_ptr<Model>> Model::open(const Checkpoint& checkpoint, const MemoryPlan& plan,
                                            const ModelOptions& options) {
-  TRY(Weights weights, load_weights(checkpoint));
-  TRY(auto spine, SpineStore::open(checkpoint, plan));
+  TRY(Weights weights, load_weights(checkpoint, options.pack));
+  TRY(auto spine, SpineStore::open(checkpoint, plan, options.pack));
   TRY(auto experts, ExpertStore::open(checkpoint, plan.expert_slots));
   return std::unique_ptr<Model>(
       new Model(std::make_unique<Impl>(checkpoint, std::move(weights), std::move(spine),
@@ -79,20 +82,13 @@ Status Model::forward(const Batch& batch, Rows logits, const std::atomic<bool>* 
   for (const SequenceRows& rows : batch.sequences) {
     TRY_OK(rows.state->reserve(static_cast<int64_t>(rows.tokens.size())));
   }
-  Pass pass{.config = config,
-            .compute = impl_->compute,
-            .workspace = impl_->workspace,
-            .capture = capture,
-            .qkv_norm_eps = impl_->qkv_norm_eps,
-            .n_rows = 0,
-            .sequences = {},
-            .tiles = {}};
+  cut_into_tiles(batch, capture, impl_->pass);
   const PassSources sources{.checkpoint = impl_->checkpoint,
                             .weights = impl_->weights,
                             .spine = *impl_->spine,
                             .experts = *impl_->experts,
                             .embedding_bytes_read = impl_->embedding_bytes_read};
-  return run_pass(sources, batch, pass, logits, stop);
+  return run_pass(sources, batch, impl_->pass, logits, stop);
 }
 
 void Model::capture_state(State& state, Capture& capture) const {
@@ -112,14 +108,14 @@ void Model::capture_state(State& state, Capture& capture) const {
     }
     const KdaShape& shape = state.kda_shape();
     const KdaMemory memory = state.committed(n_kda++);
-    std::copy_n(memory.recurrent, shape.recurrent_floats(),
-                capture.floats("kda_state" + suffix,
-                               {shape.n_heads, shape.head_dim, shape.head_dim}));
+    std::copy_n(
+        memory.recurrent, shape.recurrent_floats(),
+        capture.floats("kda_state" + suffix, {shape.n_heads, shape.head_dim, shape.head_dim}));
     constexpr std::array<const char*, 3> kParts = {".q", ".k", ".v"};
     for (size_t i = 0; i < kParts.size(); ++i) {
-      std::copy_n(memory.windows[i], shape.window * shape.channels(),
-                  capture.floats("conv_state" + suffix + kParts[i],
-                                 {shape.window, shape.channels()}));
+      std::copy_n(
+          memory.windows[i], shape.window * shape.channels(),
+          capture.floats("conv_state" + suffix + kParts[i], {shape.window, shape.channels()}));
     }
   }
 }

@@ -9,18 +9,11 @@
 namespace sluice {
 namespace {
 
-// One row's use of an expert.
-struct RowUse {
-  int32_t expert;
-  int32_t row;
-  float weight;
-};
-
 // All uses of the pass in rising expert, then row.
-std::vector<RowUse> uses_by_expert(const Pass& pass) {
+std::span<const RowUse> uses_by_expert(const Pass& pass) {
   const int64_t k = pass.config.moe.n_experts_per_token;
-  std::vector<RowUse> uses;
-  uses.reserve(static_cast<size_t>(pass.n_rows * k));
+  std::vector<RowUse>& uses = pass.workspace.uses();
+  uses.clear();
   for (int64_t row = 0; row < pass.n_rows; ++row) {
     for (int64_t i = 0; i < k; ++i) {
       uses.push_back({pass.workspace.expert_ids(row)[i], static_cast<int32_t>(row),
@@ -132,8 +125,9 @@ void moe_route(const Pass& pass, const Tile& tile, const Layer& layer, ConstRows
 
 Status moe_experts(const Pass& pass, const Layer& layer, const ExpertLayout& layout,
                    ExpertStore& experts) {
-  const std::vector<RowUse> uses = uses_by_expert(pass);
-  std::vector<ExpertId> wanted;  // the union, rising
+  const std::span<const RowUse> uses = uses_by_expert(pass);
+  std::vector<ExpertId>& wanted = pass.workspace.experts();  // the union, rising
+  wanted.clear();
   for (const RowUse& use : uses) {
     if (wanted.empty() || wanted.back().v != use.expert) wanted.push_back(ExpertId{use.expert});
   }
@@ -148,7 +142,7 @@ Status moe_experts(const Pass& pass, const Layer& layer, const ExpertLayout& lay
              uses[end].expert == lease->expert().v) {
         ++end;
       }
-      run_expert(pass, matrices, std::span(uses).subspan(at, end - at));
+      run_expert(pass, matrices, uses.subspan(at, end - at));
       at = end;
     }
   }

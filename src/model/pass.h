@@ -1,8 +1,9 @@
 // One pass in progress: the batch cut into sequences and tiles of rows, and everything the blocks of a
-// layer need at hand. Built by forward(), lives as long as it.
+// layer need at hand. The model keeps it between passes, so that a pass allocates nothing.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -36,28 +37,34 @@ struct TilePart {
 struct Tile {
   int64_t first_row;
   int64_t n_rows;
-  std::vector<TilePart> parts;
+  size_t parts_begin;  // in Pass::parts
+  size_t n_parts;
 };
 
 struct Pass {
   const Config& config;
   const Compute& compute;
   Workspace& workspace;
-  Capture* capture;  // may be null
   float qkv_norm_eps;
+  // Of the batch at hand, filled by cut_into_tiles().
+  Capture* capture = nullptr;  // may be null
   int64_t n_rows = 0;
-  std::vector<PassSequence> sequences;
-  std::vector<Tile> tiles;
+  std::vector<PassSequence> sequences = {};
+  std::vector<TilePart> parts = {};
+  std::vector<Tile> tiles = {};
 
   const KernelTable& k() const { return *compute.k; }
+  std::span<const TilePart> parts_of(const Tile& tile) const {
+    return std::span(parts).subspan(tile.parts_begin, tile.n_parts);
+  }
   // The rows of `tile` in an array over all rows of the pass.
   Rows rows_of(const Tile& tile, Rows all) const {
     return {all.row(tile.first_row), tile.n_rows, all.stride};
   }
 };
 
-// Fills sequences and tiles from `batch`.
-void cut_into_tiles(const Batch& batch, Pass& pass);
+// Replaces the pass's batch: fills sequences, parts and tiles from `batch`.
+void cut_into_tiles(const Batch& batch, Capture* capture, Pass& pass);
 
 // fn(row) for each of n rows, split over the threads.
 template <class Fn>

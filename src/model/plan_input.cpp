@@ -7,14 +7,15 @@
 
 namespace sluice {
 
-PlanInput plan_input(const Checkpoint& checkpoint, const PlanDemand& demand, uint64_t ram_bytes) {
+PlanInput plan_input(const Checkpoint& checkpoint, const PlanDemand& demand, uint64_t ram_bytes,
+                     const PackFile* pack) {
   const Config& config = checkpoint.config();
   const auto n_sequences = static_cast<uint64_t>(demand.n_sequences);
   const auto n_logits = static_cast<uint64_t>(demand.n_logits);
   PlanInput input;
   input.ram_bytes = ram_bytes;
   input.fixed = {
-      {"head", head_bytes(checkpoint)},
+      {"head", head_bytes(checkpoint, pack)},
       {"norms and other vectors", vector_bytes(checkpoint)},
       {"KDA states", n_sequences * state_bytes(config, kTentativeRowsMax)},
       {"MLA cache", page_bytes(config, demand.context_positions)},
@@ -23,7 +24,7 @@ PlanInput plan_input(const Checkpoint& checkpoint, const PlanDemand& demand, uin
   };
   int64_t n_moe_layers = 0;
   for (int32_t layer = 0; layer < config.n_layers; ++layer) {
-    input.layer_bytes.push_back(spine_slot_bytes(checkpoint, LayerId{layer}));
+    input.layer_bytes.push_back(spine_slot_bytes(checkpoint, LayerId{layer}, pack));
     n_moe_layers += config.is_moe(LayerId{layer}) ? 1 : 0;
   }
   if (n_moe_layers > 0) {

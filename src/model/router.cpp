@@ -55,10 +55,13 @@ void choose_experts(const MoeConfig& config, const float* scores, const float* b
 
   float divisor = 1.0f;
   if (config.renormalize) {
-    std::vector<int32_t> rising(ids, ids + k);
-    std::ranges::sort(rising);
+    // The chosen scores are added in rising id; `biased` has served, and marks them.
+    std::fill_n(biased, config.n_experts, 0.0f);
+    for (int64_t i = 0; i < k; ++i) biased[ids[i]] = 1.0f;
     float sum = 0.0f;
-    for (const int32_t id : rising) sum = sum + scores[id];
+    for (int64_t e = 0; e < config.n_experts; ++e) {
+      if (biased[e] == 1.0f) sum = sum + scores[e];
+    }
     divisor = sum + 1e-20f;
   }
   for (int64_t i = 0; i < k; ++i) {

@@ -9,6 +9,7 @@
 #include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "format/checkpoint.h"
+#include "format/pack_file.h"
 #include "kernels/kernels.h"
 #include "store/spine_store.h"
 
@@ -43,11 +44,12 @@ struct Weights {
   uint64_t bytes_read = 0;
 };
 
-// Reads vectors and head. Errors name file and offset.
-Result<Weights> load_weights(const Checkpoint& checkpoint);
+// Reads vectors and head, from `pack` what it holds of them unless it is null. Errors name file and
+// offset, or the pack's tensor that lost its checksum.
+Result<Weights> load_weights(const Checkpoint& checkpoint, const PackFile* pack);
 
 // Resident bytes of load_weights: the head's slot, and the vectors.
-uint64_t head_bytes(const Checkpoint& checkpoint);
+uint64_t head_bytes(const Checkpoint& checkpoint, const PackFile* pack);
 uint64_t vector_bytes(const Checkpoint& checkpoint);
 
 // A stored matrix as the kernels take it.

@@ -67,6 +67,9 @@ Workspace::Workspace(const Config& config, int64_t rows_max, int threads)
       expert_sum_(config.moe.n_experts > 0 ? rows_max * expert_width_ : 0),
       expert_ids_(static_cast<size_t>(rows_max * top_k_)),
       expert_weights_(static_cast<size_t>(rows_max * top_k_)) {
+  uses_.reserve(static_cast<size_t>(rows_max * top_k_));
+  experts_.reserve(static_cast<size_t>(config.moe.n_experts));
+  logit_rows_.reserve(static_cast<size_t>(rows_max));
   int64_t floats = 0;
   for (size_t field = 0; field < kFields; ++field) {
     begin_[field] = floats;
@@ -94,7 +97,8 @@ std::span<float> Workspace::pack() const {
 
 uint64_t Workspace::row_bytes(const Config& c) {
   int64_t floats = (1 + c.n_attn_res_blocks()) * c.hidden_size;
-  if (c.moe.n_experts > 0) floats += 2 * c.expert_width() + 3 * c.moe.n_experts_per_token;
+  if (c.moe.n_experts > 0) floats += 2 * c.expert_width() + 5 * c.moe.n_experts_per_token;
+  floats += 2;  // its place among the rows that want logits
   return static_cast<uint64_t>(floats) * sizeof(float);
 }
 

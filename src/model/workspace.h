@@ -40,6 +40,13 @@ enum class Scratch : uint8_t {
   kCount
 };
 
+// One row's use of an expert.
+struct RowUse {
+  int32_t expert;
+  int32_t row;
+  float weight;
+};
+
 class Workspace {
  public:
   Workspace(const Config& config, int64_t rows_max, int threads);
@@ -55,6 +62,12 @@ class Workspace {
   // Routing of a row: [n_experts_per_token] by falling score, and the weights.
   int32_t* expert_ids(int64_t row) { return expert_ids_.data() + row * top_k_; }
   float* expert_weights(int64_t row) { return expert_weights_.data() + row * top_k_; }
+
+  // Lists of the layer at hand: every (expert, row) of the pass, and the distinct experts; then the rows
+  // that want logits. Their capacity is taken at open.
+  std::vector<RowUse>& uses() { return uses_; }
+  std::vector<ExpertId>& experts() { return experts_; }
+  std::vector<int64_t>& logit_rows() { return logit_rows_; }
 
   // `n_rows` rows of tile scratch.
   Rows tile(Scratch what, int64_t n_rows) const;
@@ -75,6 +88,9 @@ class Workspace {
   FloatBuffer expert_sum_;  // [rows_max, expert width]
   std::vector<int32_t> expert_ids_;
   std::vector<float> expert_weights_;
+  std::vector<RowUse> uses_;
+  std::vector<ExpertId> experts_;
+  std::vector<int64_t> logit_rows_;
   FloatBuffer scratch_;
 };
 

@@ -126,7 +126,7 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const Checkpoint& checkpo
 
 ExpertBatch ExpertStore::acquire(LayerId layer, std::span<const ExpertId> experts) {
   CHECK(std::ranges::adjacent_find(experts, std::greater_equal<>{}) == experts.end());
-  return ExpertBatch(this, layer, {experts.begin(), experts.end()});
+  return ExpertBatch(this, layer, experts);
 }
 
 Result<ExpertLease> ExpertStore::lease(ExpertKey key) {
@@ -146,8 +146,8 @@ ExpertStore::Stats ExpertStore::stats() const {
   return {.hits = impl_->hits, .misses = impl_->misses, .bytes_read = impl_->bytes_read};
 }
 
-ExpertBatch::ExpertBatch(ExpertStore* store, LayerId layer, std::vector<ExpertId> experts)
-    : store_(store), layer_(layer), experts_(std::move(experts)) {}
+ExpertBatch::ExpertBatch(ExpertStore* store, LayerId layer, std::span<const ExpertId> experts)
+    : store_(store), layer_(layer), experts_(experts) {}
 
 Result<std::optional<ExpertLease>> ExpertBatch::next() {
   CHECK(store_ != nullptr);  // dead after an error

@@ -44,10 +44,10 @@ class [[nodiscard]] ExpertBatch {
 
  private:
   friend class ExpertStore;
-  ExpertBatch(ExpertStore* store, LayerId layer, std::vector<ExpertId> experts);
+  ExpertBatch(ExpertStore* store, LayerId layer, std::span<const ExpertId> experts);
   ExpertStore* store_;
   LayerId layer_;
-  std::vector<ExpertId> experts_;
+  std::span<const ExpertId> experts_;
   size_t taken_ = 0;
 };
 
@@ -62,7 +62,7 @@ class ExpertStore {
   static Result<std::unique_ptr<ExpertStore>> open(const Checkpoint& checkpoint, int64_t slots);
   ~ExpertStore();  // CHECKs that no lease is left
 
-  // `experts`: distinct, rising.
+  // `experts`: distinct, rising; they outlive the batch.
   ExpertBatch acquire(LayerId layer, std::span<const ExpertId> experts);
 
   struct Stats {

@@ -17,11 +17,13 @@ constexpr uint64_t kGapBytesMax = 64 * 1024;
 
 // One read: a range of a file, and the page-aligned piece of the slot that takes it.
 struct ReadRange {
-  int32_t file = -1;
+  const File* file = nullptr;
   uint64_t offset = 0;
   uint64_t bytes = 0;
   uint64_t slot_offset = 0;  // the piece is slot_bytes(bytes) long
   uint64_t end() const { return offset + bytes; }
+  // Where the file's byte `at` comes to lie: File::read_direct keeps an offset's place in its page.
+  uint64_t place_of(uint64_t at) const { return slot_offset + offset % kPageBytes + at - offset; }
 };
 
 // Where the matrices of one layer lie, in the files and in a slot.
@@ -31,7 +33,7 @@ struct LayerMap {
   uint64_t slot_bytes = 0;
 };
 
-LayerMap map_layer(const Checkpoint& checkpoint, LayerId layer) {
+std::vector<Role> matrix_roles(const Checkpoint& checkpoint, LayerId layer) {
   std::vector<Role> roles;
   for (size_t r = 0; r < kRoles; ++r) {
     const TensorRef& tensor = checkpoint.tensor(layer, static_cast<Role>(r));
@@ -39,6 +41,11 @@ LayerMap map_layer(const Checkpoint& checkpoint, LayerId layer) {
       roles.push_back(static_cast<Role>(r));
     }
   }
+  return roles;
+}
+
+LayerMap map_snapshot_layer(const Checkpoint& checkpoint, LayerId layer) {
+  std::vector<Role> roles = matrix_roles(checkpoint, layer);
   const auto place = [&](Role role) {
     const TensorRef& tensor = checkpoint.tensor(layer, role);
     return std::pair(tensor.file, tensor.offset);
@@ -49,9 +56,10 @@ LayerMap map_layer(const Checkpoint& checkpoint, LayerId layer) {
   std::array<size_t, kRoles> range_of{};
   for (const Role role : roles) {
     const TensorRef& tensor = checkpoint.tensor(layer, role);
-    const bool near = !map.ranges.empty() && map.ranges.back().file == tensor.file &&
+    const File* file = &checkpoint.file(tensor.file);
+    const bool near = !map.ranges.empty() && map.ranges.back().file == file &&
                       tensor.offset <= map.ranges.back().end() + kGapBytesMax;
-    if (!near) map.ranges.push_back({.file = tensor.file, .offset = tensor.offset});
+    if (!near) map.ranges.push_back({.file = file, .offset = tensor.offset});
     ReadRange& range = map.ranges.back();
     range.bytes = std::max(range.end(), tensor.offset + tensor.bytes) - range.offset;
     range_of[static_cast<size_t>(role)] = map.ranges.size() - 1;
@@ -62,12 +70,27 @@ LayerMap map_layer(const Checkpoint& checkpoint, LayerId layer) {
   }
   for (const Role role : roles) {
     const ReadRange& range = map.ranges[range_of[static_cast<size_t>(role)]];
-    // File::read_direct keeps an offset's place within its page.
     map.slot_offset[static_cast<size_t>(role)] =
-        range.slot_offset + range.offset % kPageBytes +
-        (checkpoint.tensor(layer, role).offset - range.offset);
+        range.place_of(checkpoint.tensor(layer, role).offset);
   }
   return map;
+}
+
+// A pack has the matrices of a layer in one stretch.
+LayerMap map_pack_layer(const PackFile& pack, LayerId layer) {
+  const PackGroup& group = pack.layout().layer(layer);
+  const ReadRange range{
+      .file = &pack.file(), .offset = group.offset, .bytes = group.matrix_bytes, .slot_offset = 0};
+  LayerMap map{.ranges = {range}, .slot_bytes = slot_bytes(range.bytes)};
+  for (const PackTensor& tensor : group.tensors) {
+    if (tensor.kind != TensorKind::kMatrix) continue;
+    map.slot_offset[static_cast<size_t>(tensor.role)] = range.place_of(tensor.offset);
+  }
+  return map;
+}
+
+LayerMap map_layer(const Checkpoint& checkpoint, LayerId layer, const PackFile* pack) {
+  return pack ? map_pack_layer(*pack, layer) : map_snapshot_layer(checkpoint, layer);
 }
 
 // Memory for one streamed layer at a time.
@@ -82,13 +105,35 @@ size_t index(LayerId layer) { return static_cast<size_t>(layer.v); }
 }  // namespace
 
 struct SpineStore::Impl {
-  explicit Impl(const Checkpoint& c) : checkpoint(c) {}
+  Impl(const Checkpoint& c, const PackFile* p) : checkpoint(c), pack(p) {}
 
-  // Fills `slot` with the matrices of `layer`.
+  // Fills `slot` with the matrices of `layer`. What a pack gives is checked the first time, and
+  // read once more when it is wrong.
   Status read(LayerId layer, const AlignedBuffer& slot) {
+    TRY_OK(read_ranges(layer, slot));
+    if (pack == nullptr || checked[index(layer)]) return Ok{};
+    if (!check(layer, slot).ok()) {
+      TRY_OK(read_ranges(layer, slot));
+      TRY_OK(check(layer, slot));
+    }
+    checked[index(layer)] = true;
+    return Ok{};
+  }
+
+  Status read_ranges(LayerId layer, const AlignedBuffer& slot) {
     for (const ReadRange& range : maps[index(layer)].ranges) {
       const auto piece = slot.bytes().subspan(range.slot_offset, slot_bytes(range.bytes));
-      TRY_OK(read_retry(checkpoint.file(range.file), range.offset, range.bytes, piece, bytes_read));
+      TRY_OK(read_retry(*range.file, range.offset, range.bytes, piece, bytes_read));
+    }
+    return Ok{};
+  }
+
+  Status check(LayerId layer, const AlignedBuffer& slot) const {
+    const LayerMap& map = maps[index(layer)];
+    for (const PackTensor& tensor : pack->layout().layer(layer).tensors) {
+      if (tensor.kind != TensorKind::kMatrix) continue;
+      const uint64_t place = map.slot_offset[static_cast<size_t>(tensor.role)];
+      TRY_OK(pack->check(tensor, slot.bytes().subspan(place, tensor.bytes)));
     }
     return Ok{};
   }
@@ -107,7 +152,9 @@ struct SpineStore::Impl {
   }
 
   const Checkpoint& checkpoint;
+  const PackFile* pack;               // null: the snapshot's own matrices
   std::vector<LayerMap> maps;         // [n_layers]
+  std::vector<bool> checked;          // [n_layers] whether the pack's checksums were seen right
   std::vector<AlignedBuffer> pinned;  // [n_layers], empty for a streamed layer
   std::vector<RingSlot> ring;
   size_t next_slot = 0;
@@ -115,8 +162,8 @@ struct SpineStore::Impl {
   std::atomic<uint64_t> bytes_read{0};
 };
 
-uint64_t spine_slot_bytes(const Checkpoint& checkpoint, LayerId layer) {
-  return map_layer(checkpoint, layer).slot_bytes;
+uint64_t spine_slot_bytes(const Checkpoint& checkpoint, LayerId layer, const PackFile* pack) {
+  return map_layer(checkpoint, layer, pack).slot_bytes;
 }
 
 SpineStore::SpineStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -124,13 +171,14 @@ SpineStore::SpineStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SpineStore::~SpineStore() { CHECK(impl_->n_leases == 0); }
 
 Result<std::unique_ptr<SpineStore>> SpineStore::open(const Checkpoint& checkpoint,
-                                                     const MemoryPlan& plan) {
+                                                     const MemoryPlan& plan, const PackFile* pack) {
   const int64_t n_layers = checkpoint.config().n_layers;
   CHECK(static_cast<int64_t>(plan.layer_pinned.size()) == n_layers);
-  auto impl = std::make_unique<Impl>(checkpoint);
+  auto impl = std::make_unique<Impl>(checkpoint, pack);
   impl->pinned.resize(plan.layer_pinned.size());
+  impl->checked.resize(plan.layer_pinned.size());
   for (LayerId layer{0}; layer.v < n_layers; ++layer.v) {
-    const LayerMap& map = impl->maps.emplace_back(map_layer(checkpoint, layer));
+    const LayerMap& map = impl->maps.emplace_back(map_layer(checkpoint, layer, pack));
     if (plan.layer_pinned[index(layer)]) {
       impl->pinned[index(layer)] = AlignedBuffer(map.slot_bytes);
       TRY_OK(impl->read(layer, impl->pinned[index(layer)]));
@@ -163,7 +211,7 @@ uint64_t SpineStore::bytes_read() const { return impl_->bytes_read; }
 bool SpineStore::direct() const {
   for (const LayerMap& map : impl_->maps) {
     for (const ReadRange& range : map.ranges) {
-      if (!impl_->checkpoint.file(range.file).direct()) return false;
+      if (!range.file->direct()) return false;
     }
   }
   return true;
@@ -190,10 +238,16 @@ StoredMatrix SpineLease::matrix(Role role) const {
   CHECK(tensor.present() && tensor.kind == TensorKind::kMatrix);
   const AlignedBuffer& memory =
       slot_ < 0 ? impl.pinned[index(layer_)] : impl.ring[static_cast<size_t>(slot_)].memory;
-  return {.dtype = tensor.dtype,
-          .data = memory.data() + impl.maps[index(layer_)].slot_offset[static_cast<size_t>(role)],
-          .rows = tensor.rows,
-          .cols = tensor.cols};
+  StoredMatrix matrix{
+      .dtype = tensor.dtype,
+      .data = memory.data() + impl.maps[index(layer_)].slot_offset[static_cast<size_t>(role)],
+      .rows = tensor.rows,
+      .cols = tensor.cols};
+  if (impl.pack == nullptr) return matrix;
+  const PackTensor& packed = *impl.pack->tensor(layer_, role);
+  matrix.dtype = packed.dtype;
+  if (packed.has_scales()) matrix.scales = matrix.data + packed.scales_at();
+  return matrix;
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
-// The spine (all that is not a routed expert), layer by layer: pinned layers are resident, the
-// others are read into ring slots when acquired. One owner: the thread that runs the pass.
+// The spine (all that is not a routed expert), layer by layer, from the snapshot or from an int8
+// pack: pinned layers are resident, the others are read into ring slots when acquired. One owner:
+// the thread that runs the pass.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "format/checkpoint.h"
+#include "format/pack_file.h"
 #include "store/memory_plan.h"
 
 namespace sluice {
@@ -45,17 +47,20 @@ class [[nodiscard]] SpineLease {
 };
 
 // Bytes a slot needs for the matrices of `layer`: its read ranges, each widened to page boundaries.
-uint64_t spine_slot_bytes(const Checkpoint& checkpoint, LayerId layer);
+// `pack` may be null: the snapshot's own matrices.
+uint64_t spine_slot_bytes(const Checkpoint& checkpoint, LayerId layer,
+                          const PackFile* pack = nullptr);
 
 class SpineStore {
  public:
-  // Reads the pinned layers. `checkpoint` outlives the store.
+  // Reads the pinned layers. `checkpoint`, and `pack` unless null, outlive the store.
   static Result<std::unique_ptr<SpineStore>> open(const Checkpoint& checkpoint,
-                                                  const MemoryPlan& plan);
+                                                  const MemoryPlan& plan,
+                                                  const PackFile* pack = nullptr);
   ~SpineStore();  // CHECKs that no lease is left
 
-  // Returns when the layer's matrices are in memory. kIo / kCorrupt name file and offset; the store
-  // stays usable.
+  // Returns when the layer's matrices are in memory; those of a pack are held against their
+  // checksums the first time. kIo / kCorrupt name file and offset; the store stays usable.
   Result<SpineLease> acquire(LayerId layer);
 
   uint64_t bytes_read() const;  // aligned bytes asked of the drive since open, pins included

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -19,8 +20,13 @@ inline std::filesystem::path tiny_path() {
   return std::filesystem::path(SLUICE_SOURCE_DIR) / "models" / "tiny-k3";
 }
 
-// `sluice` with these arguments.
+// `sluice` with these arguments. Without --threads a run takes one: on a busy machine every meeting
+// of several costs a time slice.
 inline ProcessResult cli(std::vector<std::string> arguments, ProcessOptions options = {}) {
+  const bool threads = std::ranges::find(arguments, "--threads") != arguments.end();
+  if (!threads && !arguments.empty() && arguments[0] == "run") {
+    arguments.insert(arguments.begin() + 1, {"--threads", "1"});
+  }
   arguments.insert(arguments.begin(), SLUICE_BINARY);
   return run_process(arguments, std::move(options));
 }

@@ -35,9 +35,7 @@ std::string run_error(std::vector<std::string> arguments, int status, const std:
 // A copy of the bundled model to damage.
 class ModelCopy {
  public:
-  ModelCopy() {
-    fs::copy(tiny_path(), directory_.path());
-  }
+  ModelCopy() { fs::copy(tiny_path(), directory_.path()); }
   fs::path operator/(const char* name) const { return directory_.path() / name; }
   std::string path() const { return directory_.path(); }
 

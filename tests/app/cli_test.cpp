@@ -1,7 +1,9 @@
 // The command line as scripts use it: what run, plan and version print and how they exit.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "app/cli.h"
 #include "format/safetensors.h"
@@ -137,7 +139,7 @@ TEST(Run, SamplingOptionsReachTheSampler) {
   EXPECT_EQ(ids({"--temperature", "5", "--min-p", "1"}), greedy);
   const Json hot = ids({"--temperature", "5", "--seed", "7"});
   EXPECT_NE(hot, greedy);
-  EXPECT_EQ(ids({"--temperature", "5", "--seed", "7", "--threads", "1", "--isa", "scalar"}), hot);
+  EXPECT_EQ(ids({"--temperature", "5", "--seed", "7", "--threads", "2", "--isa", "scalar"}), hot);
   EXPECT_NE(ids({"--temperature", "5", "--seed", "8"}), hot);
   EXPECT_EQ(ids({"--logit-bias", "99=1000"})[0], 99);
   for (const char* penalty :
@@ -191,6 +193,26 @@ TEST(Run, TheFirstInterruptEndsTheReplyWithWhatWasMade) {
   EXPECT_EQ(result.exit_status, 130);
   EXPECT_TRUE(result.out.starts_with(" Paris")) << result.out;
   EXPECT_TRUE(result.out.ends_with("\n"));
+}
+
+TEST(Run, AnInterruptedJsonReplyIsOneCancelledObject) {
+  const TempDirectory directory;
+  const auto dump = directory.path() / "dump";
+  ProcessOptions interrupt;
+  // The dump appears when generation is about to begin.
+  interrupt.on_started = [&](pid_t pid) {
+    for (int i = 0; i < 3000 && !std::filesystem::exists(dump); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ::kill(pid, SIGINT);
+  };
+  const ProcessResult result = cli({"run", "--prompt", "The capital of France is", "--max-new",
+                                    "100000", "--json", "--dump", dump.string()},
+                                   interrupt);
+  EXPECT_EQ(result.exit_status, 130);
+  const auto json = parse_json(result.out, "standard output");
+  ASSERT_TRUE(json.ok()) << result.out;
+  EXPECT_EQ(json.value()["finish_reason"], "cancelled");
 }
 
 TEST(Run, AReaderThatGoesAwayEndsItWithoutAWord) {

@@ -65,6 +65,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments, ProcessOpti
   CHECK(::write(in.write.get(), options.stdin_text.data(), options.stdin_text.size()) ==
         static_cast<ssize_t>(options.stdin_text.size()));
   in.write = UniqueFd();
+  if (options.on_started) options.on_started(pid);
 
   std::array<pollfd, 2> polls = {{{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}}};
   while (polls[0].fd >= 0 || polls[1].fd >= 0) {

@@ -19,6 +19,8 @@ struct ProcessResult {
 struct ProcessOptions {
   std::string stdin_text = {};
   std::string stdout_path = {};  // write standard output there instead of collecting it
+  // Called with the process id as soon as the program runs.
+  std::function<void(pid_t)> on_started = {};
   // Called once with the process id when standard output holds its first bytes.
   std::function<void(pid_t)> on_first_output = {};
 };

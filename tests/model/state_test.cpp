@@ -85,18 +85,14 @@ TEST(Tiles, TentativeRowsOfASequenceShareATileAndEveryRowHasOne) {
   Pass pass{.config = config,
             .compute = tiny.model().compute(),
             .workspace = workspace,
-            .capture = nullptr,
-            .qkv_norm_eps = kQkvNormEps,
-            .n_rows = 0,
-            .sequences = {},
-            .tiles = {}};
-  cut_into_tiles(batch, pass);
+            .qkv_norm_eps = kQkvNormEps};
+  cut_into_tiles(batch, nullptr, pass);
   EXPECT_EQ(pass.n_rows, 199);
   int64_t row = 0;
   for (const Tile& tile : pass.tiles) {
     EXPECT_EQ(tile.first_row, row);
     EXPECT_LE(tile.n_rows, kTileRows);
-    for (const TilePart& part : tile.parts) {
+    for (const TilePart& part : pass.parts_of(tile)) {
       EXPECT_EQ(part.sequence->first_row + part.first, tile.first_row + part.tile_row);
       if (part.sequence->fate == RowFate::kTentative) {
         EXPECT_EQ(part.n_rows, part.sequence->n_rows);

@@ -30,6 +30,7 @@ struct TinyOptions {
   uint64_t ram_bytes = 0;  // 0: enough for everything
   int64_t n_sequences = 4;
   int64_t context = 4096;
+  const PackFile* pack = nullptr;  // the int8 spine
 };
 
 // A value or a failed test.
@@ -50,7 +51,8 @@ class TinyModel {
         pages_(PageShape(checkpoint_.config()), options.context),
         model_(must(Model::open(checkpoint_, plan_,
                                 {.table = must(choose_table(options.isa)),
-                                 .threads = options.threads}))) {}
+                                 .threads = options.threads,
+                                 .pack = options.pack}))) {}
 
   PlanInput input(const TinyOptions& options) const {
     const uint64_t everything = uint64_t{1} << 40;
@@ -59,7 +61,7 @@ class TinyModel {
                        .context_positions = options.context,
                        .n_logits = options.n_sequences * kTentativeRowsMax,
                        .threads = options.threads},
-                      options.ram_bytes == 0 ? everything : options.ram_bytes);
+                      options.ram_bytes == 0 ? everything : options.ram_bytes, options.pack);
   }
 
   std::unique_ptr<State> new_state() {

@@ -1,0 +1,19 @@
+// The small files of the released Kimi K3: config.json as spec 1.1 lists it, the tokenizer's two
+// files as spec 6.1 does, with made-up byte strings for the ranks. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+
+namespace sluice::replica {
+
+Json config_json();
+
+// The 16 special tokens that have a spelling of their own.
+Json tokenizer_config_json();
+
+// 163,584 ranks: the 256 bytes, then distinct strings of three letters or digits.
+std::string tiktoken_model();
+
+}  // namespace sluice::replica
