@@ -38,6 +38,7 @@ OWNERS = {
     "nlohmann/": "base/json",
     "openssl/": "base/sha256",
     "CLI/": "app/options",
+    "xxhash.h": "base/xxh3",
 }
 
 

@@ -1,5 +1,7 @@
 #include "io/file.h"
 
+#include "io/platform.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
@@ -27,33 +29,20 @@ Error ends_early(const std::string& path, uint64_t file_bytes, uint64_t offset, 
                                    " were asked for: the file is truncated, download it again"};
 }
 
-bool is_direct_mode_available() {
-#ifdef O_DIRECT
-  return true;
-#else
-  return false;
-#endif
-}
+// O_NONBLOCK: opening a FIFO by mistake must not wait for a writer.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-int open_fd(const char* path, bool direct) {
-  // O_NONBLOCK: opening a FIFO by mistake must not wait for a writer.
-  int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-#ifdef O_DIRECT
-  if (direct) flags |= O_DIRECT;
-#else
-  static_cast<void>(direct);
-#endif
+int open_fd(const char* path) {
   int fd = -1;
   do {
-    fd = ::open(path, flags);
+    fd = ::open(path, kOpenFlags);
   } while (fd < 0 && errno == EINTR);
   return fd;
 }
 
 // A second descriptor of the same file that bypasses the page cache, or none.
 UniqueFd open_direct(const std::string& path, const struct stat& buffered) {
-  if (!is_direct_mode_available()) return UniqueFd();
-  UniqueFd fd(open_fd(path.c_str(), /*direct=*/true));
+  UniqueFd fd(open_uncached(path.c_str(), kOpenFlags));
   struct stat info;
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return UniqueFd();
   // The path may have been replaced between the two opens.
@@ -70,7 +59,7 @@ UniqueFd::~UniqueFd() {
 Result<File> File::open(const std::filesystem::path& path, Direct direct) {
   File file;
   file.path_ = path.string();
-  file.fd_ = UniqueFd(open_fd(file.path_.c_str(), /*direct=*/false));
+  file.fd_ = UniqueFd(open_fd(file.path_.c_str()));
   if (file.fd_.get() < 0) return io_error(file.path_, "open", errno);
   struct stat info;
   if (::fstat(file.fd_.get(), &info) != 0) return io_error(file.path_, "examine", errno);

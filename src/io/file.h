@@ -68,7 +68,7 @@ class File {
   std::string path_;
   uint64_t size_ = 0;
   UniqueFd fd_;                                      // buffered
-  UniqueFd direct_fd_;                               // O_DIRECT, or -1
+  UniqueFd direct_fd_;                               // uncached, or -1
   std::unique_ptr<std::atomic<bool>> direct_works_;  // on the heap, so that a File can move
 };
 

@@ -9,12 +9,6 @@
 #include <string_view>
 #include <system_error>
 
-#if defined(__APPLE__)
-#include <sys/sysctl.h>
-#else
-#include <unistd.h>
-#endif
-
 namespace sluice {
 namespace {
 
@@ -115,29 +109,5 @@ HostMemory read_host_memory(const std::filesystem::path& root) {
   memory.available = std::min(memory.available, memory.limit);
   return memory;
 }
-
-#if defined(__APPLE__)
-
-uint64_t host_memory_limit() {
-  uint64_t bytes = 0;
-  size_t size = sizeof bytes;
-  return ::sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
-}
-
-uint64_t host_memory_available() { return host_memory_limit(); }
-
-#else
-
-uint64_t host_memory_limit() {
-  const auto physical = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return std::min(physical, read_host_memory("/").limit);
-}
-
-uint64_t host_memory_available() {
-  return std::min(host_memory_limit(), read_host_memory("/").available);
-}
-
-#endif
 
 }  // namespace sluice

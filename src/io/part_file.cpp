@@ -1,5 +1,8 @@
 #include "io/part_file.h"
 
+#include "base/size.h"
+#include "io/platform.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <string>
@@ -9,8 +12,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/size.h"
 
 namespace sluice {
 namespace {
@@ -29,20 +30,6 @@ int open_fd(const fs::path& path, int flags) {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   } while (fd < 0 && errno == EINTR);
   return fd;
-}
-
-// 0, or errno. Systems and file systems that cannot take room ahead of the writes say nothing.
-int take_room(int fd, uint64_t bytes) {
-#ifdef __linux__
-  while (::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0) {
-    if (errno == EINTR) continue;
-    return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
-  }
-#else
-  static_cast<void>(fd);
-  static_cast<void>(bytes);
-#endif
-  return 0;
 }
 
 }  // namespace

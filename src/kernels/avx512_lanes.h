@@ -35,8 +35,9 @@ SLUICE_INLINE I32x16 shift_right(I32x16 a) {
 struct F32x16 {
   using Int = I32x16;
   using Mask = __mmask16;
-  // Sizes for vector_matmul.h: of 32 registers, 24 hold sums.
-  static constexpr int kRowsAlone = 8, kTileRows = 4, kPanelRows = 8, kPanelT = 3;
+  // Sizes for vector*.h: of 32 registers, 24 hold sums.
+  static constexpr int kRowsAlone = 8, kTileRows = 4, kTileT = 6, kPanelRows = 8, kPanelT = 3,
+                       kColumnGroup = 8;
   static constexpr int64_t kFewMax = 12;  // rows of x above which unpacking to memory pays
 
   __m512 v;
@@ -56,6 +57,7 @@ struct F32x16 {
     __asm__("" : "+v"(value));
     return F32x16(value);
   }
+  SLUICE_INLINE static F32x16 load_once(const float* p, int64_t n) { return load(p, n); }
   SLUICE_INLINE void store(float* p) const { _mm512_storeu_ps(p, v); }
   SLUICE_INLINE void store(float* p, int64_t n) const { _mm512_mask_storeu_ps(p, first(n), v); }
 
@@ -72,10 +74,11 @@ struct F32x16 {
     return widen_int8(_mm_maskz_loadu_epi8(first(n), p));
   }
 
-  // Sixteen bytes, one a lane; and table[low 4 bits of each lane].
+  // Sixteen bytes, one a lane.
   SLUICE_INLINE static I32x16 load_bytes(const std::byte* p) {
     return I32x16(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
+  // table[low 4 bits of each lane], where table[i + 8] is -table[i].
   SLUICE_INLINE static F32x16 lookup(const float* table, I32x16 index) {
     return F32x16(_mm512_permutexvar_ps(index.v, _mm512_loadu_ps(table)));
   }

@@ -1,6 +1,7 @@
 #include "kernels/dispatch.h"
 
 #include <array>
+#include <initializer_list>
 #include <string>
 
 #include "kernels/tables.h"
@@ -16,30 +17,52 @@ struct Candidate {
   std::string missing;
 };
 
-// What AVX-512 needs and this machine or build lacks, as words for an error.
-std::string avx512_missing() {
 #if defined(__x86_64__)
-  // The builtins also ask the OS (XGETBV) whether it saves the zmm registers.
-  std::string missing;
-  const auto need = [&missing](bool present, const char* feature) {
-    if (!present) missing += (missing.empty() ? "" : ", ") + std::string(feature);
-  };
-  __builtin_cpu_init();
-  need(__builtin_cpu_supports("avx512f"), "avx512f");
-  need(__builtin_cpu_supports("avx512bw"), "avx512bw");
-  need(__builtin_cpu_supports("avx512vl"), "avx512vl");
-  need(__builtin_cpu_supports("avx512dq"), "avx512dq");
-  need(__builtin_cpu_supports("fma"), "fma");
-  return missing;
-#else
-  return "an x86-64 build";
-#endif
+
+// The words of `features` that are absent, as words for an error.
+struct Feature {
+  const char* name;
+  bool present;
+};
+std::string absent(std::initializer_list<Feature> features) {
+  std::string names;
+  for (const Feature& feature : features) {
+    if (!feature.present) names += (names.empty() ? "" : ", ") + std::string(feature.name);
+  }
+  return names;
 }
 
+// What a table needs and this machine or build lacks. The builtins also ask the OS (XGETBV) whether
+// it saves the registers: ymm for avx2 and fma, zmm for avx512*.
+std::string avx2_missing() {
+  __builtin_cpu_init();
+  return absent(
+      {{"avx2", __builtin_cpu_supports("avx2") != 0}, {"fma", __builtin_cpu_supports("fma") != 0}});
+}
+std::string avx512_missing() {
+  __builtin_cpu_init();
+  return absent({{"avx512f", __builtin_cpu_supports("avx512f") != 0},
+                 {"avx512bw", __builtin_cpu_supports("avx512bw") != 0},
+                 {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},
+                 {"avx512dq", __builtin_cpu_supports("avx512dq") != 0},
+                 {"fma", __builtin_cpu_supports("fma") != 0}});
+}
+
+#else
+
+std::string avx2_missing() { return "an x86-64 CPU"; }
+std::string avx512_missing() { return "an x86-64 CPU"; }
+
+#endif
+
+// A file of CMake's choice holds the NEON table or none: every aarch64 CPU runs it.
+std::string neon_missing() { return neon_table() == nullptr ? "an aarch64 CPU" : ""; }
+
 // Slowest first.
-std::array<Candidate, 2> candidates() {
-  return {Candidate{"scalar", &scalar_table(), ""},
-          Candidate{"avx512", avx512_table(), avx512_missing()}};
+std::array<Candidate, 4> candidates() {
+  return {Candidate{"scalar", &scalar_table(), ""}, Candidate{"avx2", avx2_table(), avx2_missing()},
+          Candidate{"avx512", avx512_table(), avx512_missing()},
+          Candidate{"neon", neon_table(), neon_missing()}};
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ struct SituBetas {
 };
 
 struct KernelTable {
-  const char* name;    // "scalar", "avx512": --isa, printed with every result
+  const char* name;    // "scalar", "avx2", ...: --isa, printed with every result
   const char* family;  // "fma"
 
   // y[t][r] = dot(W[r], x[t]) for r in [row_begin, row_end), every t. y and x do not overlap.

@@ -8,7 +8,9 @@ namespace sluice {
 
 // Null in a build for another architecture. Safe to call, and the table's name and family to read,
 // on any CPU; its functions only where dispatch.cpp found the instructions.
+const KernelTable* avx2_table();
 const KernelTable* avx512_table();
+const KernelTable* neon_table();
 
 // Scalar functions that fill scalar_table() (scalar_matmul.cpp).
 void scalar_matmul_bf16(Rows y, const Matrix& w, ConstRows x, int64_t row_begin, int64_t row_end);

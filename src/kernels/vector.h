@@ -3,10 +3,10 @@
 //
 // F (avx512_lanes.h is the example) is the lane type of math.h with exactly the law's 16 lanes, in
 // as many registers as the instruction set needs: F() is all +0; load, store, load_bf16 and
-// load_int8 of 16 elements or of the first n < 16; load_bytes, lookup, sqrt, and sum() by the law's
-// tree. All of a table's templates are instantiated in its one file: no code compiled for an
-// instruction set may leak into shared inline functions, so nothing here calls inline functions on
-// floats that other files call too (std::fma, std::sqrt).
+// load_int8 of 16 elements or of the first n < 16; load_bytes, lookup, sqrt, sum() by the law's
+// tree, and the sizes of tiles that fit its registers. All of a table's templates are instantiated
+// in its one file: no code compiled for an instruction set may leak into shared inline functions,
+// so nothing here calls inline functions on floats that other files call too (std::fma, std::sqrt).
 #pragma once
 
 #include <type_traits>
@@ -34,10 +34,13 @@ SLUICE_INLINE void for_lanes(int64_t count, Part part) {
 
 // Calls part(i, N) with N, a constant, whole groups of lanes from i on; part(i, 1, n) for what is
 // left.
-template <class Part>
+template <class F, class Part>
 SLUICE_INLINE void for_columns(int64_t count, Part part) {
   int64_t i = 0;
-  for (; i + 8 * kLanes <= count; i += 8 * kLanes) part(i, std::integral_constant<int, 8>());
+  constexpr int kGroup = F::kColumnGroup;  // as many as leave registers for the operands
+  for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
+    part(i, std::integral_constant<int, kGroup>());
+  }
   for (; i + 2 * kLanes <= count; i += 2 * kLanes) part(i, std::integral_constant<int, 2>());
   for (; i + kLanes <= count; i += kLanes) part(i, std::integral_constant<int, 1>());
   if (i < count) part(i, std::integral_constant<int, 1>(), count - i);

@@ -11,7 +11,7 @@ namespace sluice {
 template <class F, bool kOutput>
 void kda_columns(float* state, const KdaStep& step) {
   const int64_t stride = step.value_dim;
-  for_columns(stride, [&](int64_t c, auto group, auto... tail) SLUICE_INLINE_BODY {
+  for_columns<F>(stride, [&](int64_t c, auto group, auto... tail) SLUICE_INLINE_BODY {
     constexpr int kGroup = decltype(group)::value;
     F delta[kGroup];
     for (int64_t i = 0; i < step.key_dim; ++i) {
@@ -73,8 +73,9 @@ void attend_block(AttentionRun& run, const float* query, float scale, const Late
   const int64_t stride = block.latent_dim;
   float e[kLatentBlockMax];  // the scores, then exp(score - max)
   int64_t p = 0;
-  for (; p + 8 <= block.count; p += 8) {
-    latent_scores<F, 8>(e + p, query, block.latents + p * stride, stride, scale);
+  constexpr int kAtOnce = F::kRowsAlone;
+  for (; p + kAtOnce <= block.count; p += kAtOnce) {
+    latent_scores<F, kAtOnce>(e + p, query, block.latents + p * stride, stride, scale);
   }
   for (; p < block.count; ++p) {
     latent_scores<F, 1>(e + p, query, block.latents + p * stride, stride, scale);
@@ -93,7 +94,7 @@ void attend_block(AttentionRun& run, const float* query, float scale, const Late
   run.sum = run.sum * keep_one[0];
   for (p = 0; p < block.count; ++p) run.sum = run.sum + e[p];
 
-  for_columns(block.kv_lora, [&](int64_t l, auto group, auto... tail) SLUICE_INLINE_BODY {
+  for_columns<F>(block.kv_lora, [&](int64_t l, auto group, auto... tail) SLUICE_INLINE_BODY {
     constexpr int kGroup = decltype(group)::value;
     float* out = run.context + l;
     F context[kGroup];

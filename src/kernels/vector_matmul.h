@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "kernels/mxfp4.h"
 #include "kernels/vector.h"
@@ -154,7 +155,8 @@ struct Panel {
     }
     for_lanes(cols, [&](int64_t k, auto... tail) SLUICE_INLINE_BODY {
       F value[T];
-      SLUICE_UNROLL for (int j = 0; j < T; ++j) value[j] = F::load(in + j * stride + k, tail...);
+      SLUICE_UNROLL for (int j = 0; j < T; ++j) value[j] =
+          F::load_once(in + j * stride + k, tail...);
       SLUICE_UNROLL for (int i = 0; i < kRows; ++i) {
         const F weight = F::load_once(weights[i] + k);
         SLUICE_UNROLL for (int j = 0; j < T; ++j) sum[i][j] = fma(weight, value[j], sum[i][j]);
@@ -167,11 +169,10 @@ struct Panel {
 };
 
 // y = W x. One row of x: F::kRowsAlone rows of W at once, enough independent sums to hide the
-// latency of fma. A few: tiles of F::kTileRows by up to kTileT, as many sums as registers hold.
+// latency of fma. A few: tiles of F::kTileRows by up to F::kTileT, as many sums as registers hold.
 // Many: panels.
 template <class F, class Format>
 struct Matmul {
-  static constexpr int64_t kTileT = 6;
   static constexpr int64_t kFewMax = F::kFewMax;
   // The rows of x that pass over all of W together stay in the second-level cache.
   static constexpr int64_t kXBytesMax = 1280 * 1024;
@@ -206,11 +207,14 @@ struct Matmul {
   // Rows t..end of x in tiles of nearly equal width.
   template <int R>
   static void across(Rows y, const Matrix& w, ConstRows x, int64_t r, int64_t t, int64_t end) {
+    across<R>(std::make_integer_sequence<int, F::kTileT>(), y, w, x, r, t, end);
+  }
+  template <int R, int... kWidthLess1>
+  static void across(std::integer_sequence<int, kWidthLess1...>, Rows y, const Matrix& w,
+                     ConstRows x, int64_t r, int64_t t, int64_t end) {
     using Run = void (*)(Rows, const Matrix&, ConstRows, int64_t, int64_t);
-    static constexpr Run kTiles[kTileT] = {
-        Format::template tile<R, 1>, Format::template tile<R, 2>, Format::template tile<R, 3>,
-        Format::template tile<R, 4>, Format::template tile<R, 5>, Format::template tile<R, 6>};
-    for (int64_t tiles = (end - t + kTileT - 1) / kTileT; tiles > 0; --tiles) {
+    static constexpr Run kTiles[] = {Format::template tile<R, kWidthLess1 + 1>...};
+    for (int64_t tiles = (end - t + F::kTileT - 1) / F::kTileT; tiles > 0; --tiles) {
       const int64_t width = (end - t) / tiles;
       kTiles[width - 1](y, w, x, r, t);
       t += width;
@@ -222,7 +226,7 @@ struct Matmul {
 template <class F, class Format>
 void transposed_rows(float* out, const Matrix& w, const float* q, int64_t row_begin,
                      int64_t row_end) {
-  for_columns(w.cols, [&](int64_t l, auto group, auto... tail) SLUICE_INLINE_BODY {
+  for_columns<F>(w.cols, [&](int64_t l, auto group, auto... tail) SLUICE_INLINE_BODY {
     constexpr int kGroup = decltype(group)::value;
     F sum[kGroup];
     for (int64_t j = row_begin; j < row_end; ++j) {

@@ -11,6 +11,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
+constexpr int64_t kCallIndexMax = 1'000'000;  // larger ones are renumbered: no sum overflows
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlanks);
@@ -88,7 +89,9 @@ std::string json_value(const std::string& type, const std::string& raw) {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     return lower == "true" || lower == "false" ? lower : json_string(raw);
   }
-  return parse_python_json(text).ok() ? std::string(text) : json_string(raw);
+  // Parsed inside an array because it will stand inside an object: depth is bounded.
+  const Result<Json> parsed = parse_python_json("[" + std::string(text) + "]");
+  return parsed.ok() && parsed.value().size() == 1 ? std::string(text) : json_string(raw);
 }
 
 }  // namespace
@@ -214,7 +217,8 @@ bool ReplyParser::is_open(Channel channel) const {
 void ReplyParser::begin_call(std::string name, std::string_view index) {
   int64_t number = 0, highest = 0;
   const auto [end, problem] = std::from_chars(index.data(), index.data() + index.size(), number);
-  bool usable = problem == std::errc() && end == index.data() + index.size() && number > 0;
+  bool usable = problem == std::errc() && end == index.data() + index.size() && number > 0 &&
+                number <= kCallIndexMax;
   for (const ReplyCall& call : reply_.calls) {
     highest = std::max(highest, call.index);
     usable = usable && call.index != number;

@@ -31,6 +31,16 @@ inline ProcessResult cli(std::vector<std::string> arguments, ProcessOptions opti
   return run_process(arguments, std::move(options));
 }
 
+// What `run` says on standard error of every bundled run that is left to choose, before anything
+// else.
+constexpr const char* kSpineNote = "sluice: spine bf16 (auto: it fits in memory)\n";
+
+// Standard error without that line.
+inline std::string errors_of(const ProcessResult& result) {
+  const std::string note = kSpineNote;
+  return result.err.starts_with(note) ? result.err.substr(note.size()) : result.err;
+}
+
 // One prompt of goldens.json.
 inline Json golden(const std::string& name) {
   const std::string text = read_text_file(tiny_path() / "goldens.json", 1 << 20).value();

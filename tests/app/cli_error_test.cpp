@@ -2,7 +2,6 @@
 // output, and the exit status of its kind: 1 failed, 2 usage.
 #include <algorithm>
 #include <fstream>
-#include <regex>
 
 #include "app/cli.h"
 
@@ -20,7 +19,7 @@ std::string expect_error(const std::vector<std::string>& arguments, int status,
   EXPECT_EQ(result.exit_status, status) << shown << result.err;
   EXPECT_EQ(result.out, "") << shown;
   EXPECT_TRUE(result.err.starts_with("sluice: ")) << shown << result.err;
-  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << shown << result.err;
+  EXPECT_EQ(std::ranges::count(errors_of(result), '\n'), 1) << shown << result.err;
   EXPECT_NE(result.err.find(named), std::string::npos) << shown << result.err;
   return result.err;
 }
@@ -179,10 +178,12 @@ TEST(CliError, MessagesThatAreNoChat) {
 
 TEST(CliError, MemoryBelowTheFloorNamesAFloorThatWorks) {
   const std::string line = run_error({"--ram", "1MB"}, 1, "floor");
-  std::smatch found;
-  ASSERT_TRUE(std::regex_search(line, found, std::regex("at least ([0-9]+)"))) << line;
-  const ProcessResult result = cli(
-      {"run", "--prompt", "The capital of France is", "--max-new", "2", "--ram", found[1].str()});
+  constexpr std::string_view kAtLeast = "at least ";
+  const size_t found = line.find(kAtLeast);
+  ASSERT_NE(found, std::string::npos) << line;
+  const std::string floor = std::to_string(std::stoull(line.substr(found + kAtLeast.size())));
+  const ProcessResult result =
+      cli({"run", "--prompt", "The capital of France is", "--max-new", "2", "--ram", floor});
   EXPECT_EQ(result.exit_status, 0) << result.err;
   EXPECT_EQ(result.out, " Paris.\n");
 }
@@ -199,7 +200,7 @@ TEST(CliError, OutputThatCannotBeWritten) {
     const ProcessResult result = cli(arguments, full);
     EXPECT_EQ(result.exit_status, 1) << arguments[0];
     EXPECT_NE(result.err.find("standard output"), std::string::npos) << result.err;
-    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+    EXPECT_EQ(std::ranges::count(errors_of(result), '\n'), 1) << result.err;
   }
   run_error({"--dump", "/nonexistent/dump"}, 1, "/nonexistent/dump");
   const TempDirectory directory;

@@ -26,7 +26,7 @@ TEST(Run, PrintsTheGoldenText) {
   const ProcessResult result = cli({"run", "--prompt", want["text"], "--max-new", "32"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.out, std::string(want["bf16"]["text"]) + "\n");
-  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.err, kSpineNote);
 }
 
 TEST(Run, JsonIsOneObjectWithItsFields) {
@@ -220,7 +220,7 @@ TEST(Run, AReaderThatGoesAwayEndsItWithoutAWord) {
       run_process({"/bin/sh", "-c",
                    std::string("( ") + SLUICE_BINARY +
                        " run --prompt Hello --max-new 400; echo $? >&2 ) | head -c 1"});
-  EXPECT_EQ(result.err, "141\n");  // 128 + SIGPIPE
+  EXPECT_EQ(result.err, std::string(kSpineNote) + "141\n");  // 128 + SIGPIPE
 }
 
 TEST(Plan, NamesTheFloorAndPredictsFromTheDrivesRate) {

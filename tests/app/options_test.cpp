@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <iterator>
+
 namespace sluice {
 namespace {
 
@@ -14,9 +17,10 @@ RunOptions run_options(std::vector<const char*> arguments) {
 }
 
 TEST(Options, EveryEngineOptionArrives) {
-  const RunOptions run = run_options({"dir/model", "--ram", "2GiB", "--threads", "3", "--isa",
-                                      "scalar", "--expert-cache", "5MB", "--context", "77",
-                                      "--qkv-norm-eps", "1e-6", "--no-direct", "--spine", "int8"});
+  const RunOptions run =
+      run_options({"dir/model", "--ram", "2GiB", "--threads", "3", "--isa", "scalar",
+                   "--expert-cache", "5MB", "--context", "77", "--qkv-norm-eps", "1e-6",
+                   "--no-direct", "--spine", "int8", "--work-dir", "w"});
   EXPECT_EQ(run.engine.model, "dir/model");
   EXPECT_EQ(run.engine.ram_bytes, uint64_t{2} << 30);
   EXPECT_EQ(run.engine.threads, 3);
@@ -26,6 +30,7 @@ TEST(Options, EveryEngineOptionArrives) {
   EXPECT_EQ(run.engine.qkv_norm_eps, 1e-6f);
   EXPECT_EQ(run.engine.direct, Direct::kOff);
   EXPECT_EQ(run.engine.spine, SpineChoice::kInt8);
+  EXPECT_EQ(run.engine.work_dir, "w");
 }
 
 TEST(Options, DefaultsAreTheBundledModelAndGreedy) {
@@ -35,6 +40,30 @@ TEST(Options, DefaultsAreTheBundledModelAndGreedy) {
   EXPECT_EQ(run.sampling.temperature, 0.0);
   EXPECT_EQ(run.sampling.top_p, 1.0);
   EXPECT_EQ(run.max_new, 256);
+}
+
+TEST(Options, ConvertTakesModelWorkDirectoryAndThreads) {
+  const char* arguments[] = {"sluice",     "convert", "dir/model", "--spine", "int8",
+                             "--work-dir", "w",       "--threads", "3",       "--no-direct"};
+  const auto line = parse_command_line(static_cast<int>(std::size(arguments)), arguments);
+  ASSERT_TRUE(line.ok()) << line.error().what;
+  const EngineOptions& engine = std::get<ConvertOptions>(line.value().command).engine;
+  EXPECT_EQ(engine.model, "dir/model");
+  EXPECT_EQ(engine.work_dir, "w");
+  EXPECT_EQ(engine.threads, 3);
+  EXPECT_EQ(engine.direct, Direct::kOff);
+}
+
+TEST(Options, TheCacheDirectoryIsTheEnvironments) {
+  ::setenv("HOME", "/home/someone", 1);
+  ::setenv("XDG_CACHE_HOME", "/cache", 1);
+  EXPECT_EQ(run_options({}).engine.cache_home, "/cache");
+  ::setenv("XDG_CACHE_HOME", "relative", 1);  // to be ignored, says its specification
+  EXPECT_EQ(run_options({}).engine.cache_home, "/home/someone/.cache");
+  ::unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(run_options({}).engine.cache_home, "/home/someone/.cache");
+  ::unsetenv("HOME");
+  EXPECT_TRUE(run_options({}).engine.cache_home.empty());
 }
 
 TEST(Options, TextIsTakenAsItIs) {

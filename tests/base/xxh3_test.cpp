@@ -16,7 +16,7 @@ TEST(Xxh3, TheEmptyInputHasThePublishedHash) {
 TEST(Xxh3, PiecesOfAnySizeGiveTheHashOfTheWhole) {
   std::vector<std::byte> bytes(10'000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 131 >> 3);
-  for (const size_t step : {1, 7, 64, 1023, 4096}) {
+  for (const size_t step : {1u, 7u, 64u, 1023u, 4096u}) {
     Xxh3 hash;
     for (size_t at = 0; at < bytes.size(); at += step) {
       hash.update(std::span(bytes).subspan(at, std::min(step, bytes.size() - at)));

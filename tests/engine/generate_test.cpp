@@ -13,10 +13,11 @@
 namespace sluice {
 namespace {
 
-// The least memory that tiny_options() runs with: nine rows a pass, one layer and two experts at a
-// time.
-EngineOptions floor_options() {
+// The least memory that tiny_options() runs with on `threads`, each of which has scratch of its own:
+// nine rows a pass, one layer and two experts at a time.
+EngineOptions floor_options(int threads = tiny_options().threads) {
   EngineOptions options = tiny_options();
+  options.threads = threads;
   const auto report = make_plan_report(options);
   EXPECT_TRUE(report.ok());
   options.ram_bytes = report.value().plan.memory.floor_bytes;
@@ -67,9 +68,7 @@ TEST(Generate, TheFloorOfMemoryGivesTheSameReplies) {
 
 TEST(Generate, SeededSamplingIsTheSameWithAnyThreadsAndMemory) {
   const auto engine = open_engine(tiny_options());
-  EngineOptions other_options = floor_options();
-  other_options.threads = 3;
-  const auto other = open_engine(other_options);
+  const auto other = open_engine(floor_options(/*threads=*/3));
   ASSERT_TRUE(engine && other);
   std::set<std::vector<TokenId>> replies;
   for (const uint64_t seed : {1u, 2u, 3u}) {

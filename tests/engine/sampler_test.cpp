@@ -137,6 +137,8 @@ TEST(Sampler, TopPKeepsTheTokenThatReachesTheMass) {
 TEST(Sampler, MinPIsAShareOfTheBestToken) {
   expect_shares(shares({.temperature = 1.0, .min_p = 0.45}, logits_of({0.1, 0.5, 0.25, 0.15})),
                 {{1, 2.0 / 3}, {2, 1.0 / 3}});
+  expect_shares(shares({.temperature = 1.0, .min_p = 1.0}, {0.0f, 2.0f, 2.0f, 1.999f}),
+                {{1, 0.5}, {2, 0.5}});
 }
 
 TEST(Sampler, TopKComesBeforeTopP) {

@@ -1,5 +1,6 @@
 #include "golden/golden_file.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "format/safetensors.h"
@@ -26,6 +27,8 @@ Result<GoldenFile> GoldenFile::open(const std::filesystem::path& json,
   TRY(const std::string text, read_text_file(json, kJsonBytesMax));
   TRY(const Json document, parse_json(text, json.string()));
   goldens.prompts = document.at("prompts");
+  goldens.qkv_norm_eps = document.value("qkv_norm_eps", goldens.qkv_norm_eps);
+  goldens.tolerance = document.value("tolerance", goldens.tolerance);
   TRY(const File file, File::open(safetensors, Direct::kOff));
   const auto visit = [&](std::string_view name, const TensorInfo& info) -> Status {
     GoldenTensor& tensor = goldens.tensors[std::string(name)];
@@ -42,6 +45,12 @@ Result<GoldenFile> GoldenFile::open(const std::filesystem::path& json,
   TRY(const SafetensorsHeader header, read_safetensors_header(file, visit));
   static_cast<void>(header);
   return goldens;
+}
+
+bool GoldenFile::has_text() const {
+  return std::ranges::any_of(prompts, [](const Json& prompt) {
+    return prompt.contains("text") || prompt.contains("messages");
+  });
 }
 
 Result<std::vector<Segment>> render_golden(const Json& prompt) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace sluice {
 
@@ -37,16 +39,31 @@ TEST(Dispatch, AnUnknownNameIsInvalidAndTheErrorListsTheNames) {
   EXPECT_NE(chosen.error().what.find("mmx"), std::string::npos);
 }
 
-TEST(Dispatch, AKnownTableThisMachineLacksIsUnsupported) {
+// NEON and the x86 tables exclude each other, so every machine lacks some of these.
+TEST(Dispatch, AKnownTableThisMachineLacksIsUnsupportedAndTheErrorSaysWhatItNeeds) {
   const auto tables = supported_tables();
-  const bool has = std::any_of(tables.begin(), tables.end(), [](const KernelTable* table) {
-    return std::string(table->name) == "avx512";
-  });
-  const auto chosen = choose_table("avx512");
-  EXPECT_EQ(chosen.ok(), has);
-  if (!has) {
+  int lacking = 0;
+  for (const std::string name : {"avx2", "avx512", "neon"}) {
+    const bool has = std::ranges::any_of(
+        tables, [&](const KernelTable* table) { return std::string(table->name) == name; });
+    const auto chosen = choose_table(name);
+    EXPECT_EQ(chosen.ok(), has) << name;
+    if (has) continue;
+    ++lacking;
     EXPECT_EQ(chosen.error().code, Code::kUnsupported);
+    EXPECT_NE(chosen.error().what.find("--isa " + name + " needs a"), std::string::npos)
+        << chosen.error().what;
   }
+  EXPECT_GE(lacking, 1);
+}
+
+TEST(Dispatch, TheTablesOfAnArchitectureComeSlowestFirst) {
+  std::vector<std::string> names;
+  for (const KernelTable* table : supported_tables()) names.push_back(table->name);
+  const std::vector<std::string> x86 = {"scalar", "avx2", "avx512"};
+  const std::vector<std::string> arm = {"scalar", "neon"};
+  EXPECT_TRUE(std::ranges::equal(names, std::span(x86).first(std::min(names.size(), x86.size()))) ||
+              names == arm);
 }
 
 }  // namespace

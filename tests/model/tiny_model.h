@@ -1,5 +1,5 @@
-// tiny-k3 opened for tests: a model under a chosen table, thread count and memory limit, and short ways
-// to run passes and keep their logits.
+// tiny-k3, or another checkpoint, opened for tests: a model under a chosen table, thread count and
+// memory limit, and short ways to run passes and keep their logits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,6 +25,7 @@ inline bool same_bits(const Logits& a, const Logits& b) {
 }
 
 struct TinyOptions {
+  std::filesystem::path model = tiny_k3();
   std::string isa = "auto";
   int threads = 1;
   uint64_t ram_bytes = 0;  // 0: enough for everything
@@ -46,7 +47,7 @@ T must(Result<T> result) {
 class TinyModel {
  public:
   explicit TinyModel(const TinyOptions& options = {})
-      : checkpoint_(must(Checkpoint::open(tiny_k3(), Direct::kAuto))),
+      : checkpoint_(must(Checkpoint::open(options.model, Direct::kAuto))),
         plan_(must(make_memory_plan(input(options)))),
         pages_(PageShape(checkpoint_.config()), options.context),
         model_(must(Model::open(checkpoint_, plan_,
@@ -70,8 +71,8 @@ class TinyModel {
   // Runs a pass and returns the wanted logits; fails the test on an error.
   Logits run(const Batch& batch) {
     Logits logits(static_cast<size_t>(batch.n_logits() * vocab()));
-    const Status status = model_->forward(batch, {logits.data(), batch.n_logits(), vocab()},
-                                          nullptr, nullptr);
+    const Status status =
+        model_->forward(batch, {logits.data(), batch.n_logits(), vocab()}, nullptr, nullptr);
     EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().what);
     return logits;
   }
@@ -98,13 +99,13 @@ class TinyModel {
   std::unique_ptr<Model> model_;
 };
 
-// A raw text the model knows, as ids (goldens: raw_long begins so), and other ids around it.
-inline std::vector<TokenId> some_tokens(int64_t n, uint32_t seed = 1) {
+// Ids below `vocab`, by chance; the default is below tiny-k3's control ids.
+inline std::vector<TokenId> some_tokens(int64_t n, uint32_t seed = 1, uint32_t vocab = 3840) {
   std::vector<TokenId> tokens;
   uint32_t x = seed * 2654435761u + 12345u;
   for (int64_t i = 0; i < n; ++i) {
     x = x * 1664525u + 1013904223u;
-    tokens.push_back(static_cast<TokenId>((x >> 8) % 3840));
+    tokens.push_back(static_cast<TokenId>((x >> 8) % vocab));
   }
   return tokens;
 }

@@ -39,7 +39,7 @@ class Recipe:
     change: function(name, array) -> array, the last word on any fp32 array before it is rounded.
     """
 
-    def __init__(self, gains=(), scale_bytes=lambda name: (122, 124), a_log=None, a_log_shape=None,
+    def __init__(self, gains=(), scale_bytes=lambda name: (121, 123), a_log=None, a_log_shape=None,
                  dt_bias=3.0, router_bias=0.2, bf16_vectors=False, packed=True, change=None):
         self.gains, self.scale_bytes, self.a_log, self.a_log_shape = gains, scale_bytes, a_log, a_log_shape
         self.dt_bias, self.router_bias = dt_bias, router_bias
