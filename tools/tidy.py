@@ -33,6 +33,13 @@ ARROWS = {
     "app": None,  # all
 }
 
+# Headers that only a compiler for one processor can read.
+PROCESSOR_OF = {
+    "kernels/avx2_lanes.h": "x86_64",
+    "kernels/avx512_lanes.h": "x86_64",
+    "kernels/neon_lanes.h": "aarch64",
+}
+
 # Third-party headers and the one file (stem) of src/ that owns each.
 OWNERS = {
     "nlohmann/": "base/json",
@@ -83,7 +90,9 @@ def compile_header(root, compiler, header):
 
 
 def headers_alone(root, compiler):
-    headers = sorted((root / "src").rglob("*.h"))
+    machine = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True).stdout
+    headers = [h for h in sorted((root / "src").rglob("*.h"))
+               if machine.startswith(PROCESSOR_OF.get(h.relative_to(root / "src").as_posix(), ""))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(lambda h: compile_header(root, compiler, h), headers))
 

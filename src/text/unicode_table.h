@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-extern const char kUnicodeVersion[];  // "15.0.0"
+extern const char kUnicodeVersion[];  // "16.0.0"
 
 // Rising code points; each entry is first code point << 8 | CharClass bits of the run it begins.
 extern const uint32_t kCharRuns[];

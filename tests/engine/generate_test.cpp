@@ -13,8 +13,8 @@
 namespace sluice {
 namespace {
 
-// The least memory that tiny_options() runs with on `threads`, each of which has scratch of its own:
-// nine rows a pass, one layer and two experts at a time.
+// The least memory that tiny_options() runs with on `threads`, each of which has scratch of its
+// own: nine rows a pass, one layer and two experts at a time.
 EngineOptions floor_options(int threads = tiny_options().threads) {
   EngineOptions options = tiny_options();
   options.threads = threads;

@@ -100,8 +100,8 @@ function* codePointStrings() {
 
 const LONG_UNITS = ['a', ' ', 'A', '1', '.', '\n', '漢', '🙂', 'é', 'aB', ' a', '\r\n', "'s", 'the ', '\u0301', '\u00a0', '\x1c', 'あ'];
 const LONG_COUNTS = [2, 3, 4, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 500, 1000, 4096];
-const VERY_LONG_COUNTS = [24_999, 25_000, 25_001, 50_001];
-const VERY_LONG_UNITS = ['a', ' ', '\n', '漢', '.'];
+const VERY_LONG_COUNTS = [25_000, 25_001, 50_001];
+const VERY_LONG_UNITS = ['a', ' ', '\n'];  // tiktoken's time is quadratic in bytes
 
 function* longRuns() {
   for (const unit of LONG_UNITS) {
@@ -178,7 +178,7 @@ export function stringsOf(set, count = RANDOM_COUNT) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   let held = '';
   for (const text of stringsOf(process.argv[2], process.argv[3] && Number(process.argv[3]))) {
-    if (!text.isWellFormed()) throw new Error(`a surrogate in ${JSON.stringify(text)}`);
+    if (/\p{Surrogate}/u.test(text)) throw new Error(`a surrogate in ${JSON.stringify(text)}`);
     held += JSON.stringify(text) + '\n';
     if (held.length > 1 << 20) { fs.writeSync(1, held); held = ''; }
   }

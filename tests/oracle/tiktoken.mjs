@@ -138,7 +138,7 @@ class Both {
     for (;;) {
       const chars = [...text];
       if (chars.length > 2000) return text;
-      const shorter = chars.map((_, i) => chars.toSpliced(i, 1).join('')).filter(Boolean);
+      const shorter = chars.map((_, i) => chars.filter((_, k) => k !== i).join('')).filter(Boolean);
       const [next] = shorter.length ? this.compare(shorter).different : [];
       if (next === undefined) return text;
       text = next;

@@ -47,6 +47,15 @@ TEST(Splitter, AnInvalidByteIsASymbolAndIsKept) {
   EXPECT_EQ(pieces_of("\xC0\xAF"), (std::vector<std::string>{"\xC0\xAF"}));
 }
 
+// tiktoken's regular expressions know Unicode 16.0 (docs/ORACLES.md).
+TEST(Splitter, LettersOfUnicode16AreLetters) {
+  EXPECT_EQ(pieces_of("\u1C89'M \u1C8Ax"), (std::vector<std::string>{"\u1C89'M", " \u1C8Ax"}));
+  EXPECT_EQ(pieces_of("a\U00013460's"), (std::vector<std::string>{"a\U00013460's"}));
+  EXPECT_EQ(pieces_of("a\U0002EBF0b"), (std::vector<std::string>{"a", "\U0002EBF0", "b"}));
+  // Of 17.0: not assigned, so a symbol.
+  EXPECT_EQ(pieces_of("a\uA7CE'M"), (std::vector<std::string>{"a", "\uA7CE'", "M"}));
+}
+
 TEST(Splitter, RandomBytesArePartitioned) {
   uint32_t state = 1;
   for (int round = 0; round < 2000; ++round) {

@@ -26,12 +26,18 @@ if [ ! -d "$work/llama.cpp" ]; then
 fi
 source=$work/llama.cpp
 
-libraries="$(ls "$bins"/libllama.*.so) $(ls "$bins"/libggml.*.so) $bins/libggml-base.so"
-# shellcheck disable=SC2086 # a list of paths without spaces inside the package
-g++ -std=c++20 -O2 -Wall -Wextra -I "$source/include" -I "$source/ggml/include" \
-  "$here/llama_greedy.cpp" -o "$work/llama_greedy" $libraries "-Wl,-rpath,$bins"
-PYTHONPATH=$source/gguf-py "$python" "$here/to_gguf.py" "$model" "$work/tiny-k3.gguf"
+set -- "$bins"/libllama.*.so "$bins"/libggml.*.so "$bins/libggml-base.so"
+g++ -std=c++20 -O2 -Wall -Wextra -Wconversion -I "$source/include" -I "$source/ggml/include" \
+  "$here/llama_greedy.cpp" -o "$work/llama_greedy" "$@" "-Wl,-rpath,$bins"
 
-# The plain x86-64-v3 backend runs on every machine with AVX2, and rounds as the others do.
-"$python" "$here/llama_compare.py" --sluice "$sluice" --model "$model" \
-  --greedy "$work/llama_greedy" --gguf "$work/tiny-k3.gguf" --backend "$bins/libggml-cpu-haswell.so"
+# Both arms run, and each prints its table. The plain x86-64-v3 backend runs on every machine with
+# AVX2.
+status=0
+for experts in fp32 mxfp4; do
+  gguf=$work/tiny-k3-$experts.gguf
+  PYTHONPATH=$source/gguf-py "$python" "$here/to_gguf.py" "$model" "$gguf" "$experts"
+  "$python" "$here/llama_compare.py" --sluice "$sluice" --model "$model" \
+    --greedy "$work/llama_greedy" --gguf "$gguf" --backend "$bins/libggml-cpu-haswell.so" \
+    --experts "$experts" || status=1
+done
+exit $status

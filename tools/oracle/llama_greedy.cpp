@@ -70,12 +70,13 @@ const float* decode(llama_context* context, const std::vector<llama_token>& toke
 int main(int argc, char** argv) {
   if (argc != 6) fail("usage: llama_greedy MODEL.gguf BACKEND.so LOGITS_OUT STEPS ID,ID,...");
   const Arguments arguments = parse(argv);
-  llama_log_set([](ggml_log_level level, const char* text, void*) {
-    if (level >= GGML_LOG_LEVEL_ERROR && level != GGML_LOG_LEVEL_CONT) std::fputs(text, stderr);
-  }, nullptr);
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void*) {
+        if (level >= GGML_LOG_LEVEL_ERROR && level != GGML_LOG_LEVEL_CONT) std::fputs(text, stderr);
+      },
+      nullptr);
   if (!ggml_backend_load(arguments.backend)) fail("the backend does not load");
-  llama_model* model =
-      llama_model_load_from_file(arguments.model, llama_model_default_params());
+  llama_model* model = llama_model_load_from_file(arguments.model, llama_model_default_params());
   if (!model) fail("the model does not load");
   llama_context* context = open_context(model);
   if (!context) fail("no context");
