@@ -16,7 +16,8 @@ void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const fl
 void attn_res_mix_row(const Pass& pass, int64_t row, int64_t n_blocks, const float* weights,
                       float* out, float* probabilities);
 
-// Sources a mixture can have: K3 has 8 blocks and the running sum.
-constexpr int64_t kAttnResSourcesMax = 256;
+// Sources a mixture can have: format/config.cpp allows 1024 layers, each may begin a block (K3 has 8), and
+// the running sum.
+constexpr int64_t kAttnResSourcesMax = 1025;
 
 }  // namespace sluice

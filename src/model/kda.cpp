@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 constexpr float kL2Eps = 1e-6f;       // inside the root, spec 4.3
-constexpr int64_t kConvTapsMax = 16;  // config.json is checked against it
+constexpr int64_t kConvTapsMax = 64;  // format/config.cpp allows no more
 constexpr int64_t kConvGrain = 64;    // channels a thread takes at least
 
 // What one tile of one layer works on.

@@ -1,4 +1,6 @@
 // The law on the checkpoints of tests/odd: shapes and configurations that tiny-k3 does not have.
+#include <initializer_list>
+
 #include "io/temp_directory.h"
 #include "model/law.h"
 #include "store/tiny_pack.h"
@@ -52,7 +54,7 @@ TEST_P(OddLaw, MemoryFromTheFloorToEverythingGivesTheSameBits) {
 
 TEST_P(OddLaw, RollbackLeavesNoTrace) {
   TinyModel model = tiny();
-  for (const size_t kept : {0, 1, 4, 8, 9}) {
+  for (const size_t kept : std::initializer_list<size_t>{0, 1, 4, 8, 9}) {
     expect_rollback_equal(model, odd_tokens(62), odd_tokens(9, 7), kept, odd_tokens(5, 9));
   }
 }

@@ -178,10 +178,10 @@ VARIANTS = [
             k3(2, 24, 61, num_experts=None, num_experts_per_token=None, attn_res_block_size=1,
                linear_attn_config=linear_attn(2, [1, 2], heads=1, head_dim=8)),
             Recipe(), seed=808, n_shards=1),
-    # No experts and no MLA layer; no pages to keep.
+    # No experts and no MLA layer; no pages to keep; 17 taps, more than the rows of most passes.
     Variant("dense-kda",
             k3(2, 24, 67, num_experts=None, num_experts_per_token=None, attn_res_block_size=None,
-               linear_attn_config=linear_attn(2, [], heads=7, head_dim=8, gate_lower_bound=-5.0)),
+               linear_attn_config=linear_attn(2, [], heads=7, head_dim=8, taps=17, gate_lower_bound=-5.0)),
             Recipe(), seed=909, n_shards=1),
 ]
 VARIANTS[6].config["tie_word_embeddings"] = True
