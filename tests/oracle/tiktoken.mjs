@@ -6,14 +6,14 @@
 //
 // Prints a line for each comparison, and every difference cut down to the shortest string that
 // still differs. Exit status 1 when there is one.
-import { spawnSync } from 'node:child_process';
+import {spawnSync} from 'node:child_process';
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
+import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import {fileURLToPath} from 'node:url';
 
-import { stringsOf } from './strings.mjs';
+import {stringsOf} from './strings.mjs';
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const BATCH_CHARS = 4 << 20;
@@ -22,8 +22,10 @@ const SHOWN_MAX = 20;
 // Spec 6.2, verbatim.
 const PATTERN = [
   String.raw`[\p{Han}]+`,
-  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
-  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+  String
+      .raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+  String
+      .raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
   String.raw`\p{N}{1,3}`,
   String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*`,
   String.raw`\s*[\r\n]+`,
@@ -71,7 +73,7 @@ function tokensOfTiny() {
 }
 
 function tokensOfO200k(require) {
-  const { bpe_ranks: ranks } = require('tiktoken/encoders/o200k_base.json');
+  const {bpe_ranks: ranks} = require('tiktoken/encoders/o200k_base.json');
   const [mark, first, ...tokens] = ranks.split(' ');
   if (mark !== '!' || first !== '0' || tokens.includes('!')) throw new Error('o200k_base has gaps');
   return tokens;
@@ -90,7 +92,7 @@ function tokensOfPairs() {
 
 // One vocabulary in both tokenizers.
 class Both {
-  constructor(name, tokens, { Tiktoken, binary, directory }) {
+  constructor(name, tokens, {Tiktoken, binary, directory}) {
     this.name = name;
     this.binary = binary;
     this.theirs = new Tiktoken(`! 0 ${tokens.join(' ')}`, {}, PATTERN);
@@ -100,8 +102,8 @@ class Both {
     this.output = path.join(directory, 'output');
     fs.writeFileSync(this.model, tokens.map((token, rank) => `${token} ${rank}\n`).join(''));
     const controls = ['<|end_of_msg|>', '<|open|>', '<|close|>', '<|sep|>'];
-    const entries = controls.map((content, i) => [tokens.length + 2 + i, { content }]);
-    const config = { added_tokens_decoder: Object.fromEntries(entries) };
+    const entries = controls.map((content, i) => [tokens.length + 2 + i, {content}]);
+    const config = {added_tokens_decoder: Object.fromEntries(entries)};
     fs.writeFileSync(this.config, JSON.stringify(config));
   }
 
@@ -112,7 +114,7 @@ class Both {
   ourIds(texts) {
     fs.writeFileSync(this.input, texts.map((text) => JSON.stringify(text) + '\n').join(''));
     const stdio = [fs.openSync(this.input, 'r'), fs.openSync(this.output, 'w'), 'inherit'];
-    const done = spawnSync(this.binary, [this.model, this.config], { stdio });
+    const done = spawnSync(this.binary, [this.model, this.config], {stdio});
     fs.closeSync(stdio[0]);
     fs.closeSync(stdio[1]);
     if (done.status !== 0) throw new Error(`${this.binary} failed`);
@@ -130,7 +132,7 @@ class Both {
       ids += theirs === '' ? 0 : theirs.split(' ').length;
       if (ours !== theirs) different.push(texts[i]);
     });
-    return { different, ids };
+    return {different, ids};
   }
 
   // Leaves out characters while the two still differ.
@@ -172,7 +174,8 @@ function compareSet(both, set, count) {
       if (++different > SHOWN_MAX) continue;
       const short = both.reduce(text);
       const ours = both.ourIds([short])[0];
-      console.log(`differs: ${JSON.stringify(short)} ours ${ours} tiktoken ${both.theirIds(short)}`);
+      console.log(
+          `differs: ${JSON.stringify(short)} ours ${ours} tiktoken ${both.theirIds(short)}`);
     }
   }
   console.log(`${both.name}/${set}: ${strings} strings, ${ids} ids, ${different} differ`);
@@ -181,13 +184,13 @@ function compareSet(both, set, count) {
 
 function main([modules, binary, count]) {
   const require = createRequire(path.resolve(modules) + '/');
-  const { Tiktoken } = require('tiktoken');
+  const {Tiktoken} = require('tiktoken');
   const manifest = path.join(modules, 'tiktoken', 'package.json');
-  const { version } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+  const {version} = JSON.parse(fs.readFileSync(manifest, 'utf8'));
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-tiktoken-'));
   console.log(`tiktoken ${version}`);
   try {
-    const shared = { Tiktoken, binary, directory };
+    const shared = {Tiktoken, binary, directory};
     const vocabularies = [
       new Both('tiny-k3', tokensOfTiny(), shared),
       new Both('o200k', tokensOfO200k(require), shared),
@@ -199,7 +202,7 @@ function main([modules, binary, count]) {
     }
     return different === 0 ? 0 : 1;
   } finally {
-    fs.rmSync(directory, { recursive: true });
+    fs.rmSync(directory, {recursive: true});
   }
 }
 
