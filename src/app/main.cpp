@@ -29,12 +29,12 @@ Result<int> dispatch(const CommandLine& line) {
 int main_status(int argc, const char* const* argv) {
   const auto line = parse_command_line(argc, argv);
   if (!line.ok()) {
-    print_error(line.error().what);
+    print_note(line.error().what);
     return kExitUsage;
   }
   const auto status = dispatch(line.value());
   if (!status.ok()) {
-    print_error(status.error().what);
+    print_note(status.error().what);
     return kExitFailed;
   }
   return status.value();

@@ -17,8 +17,6 @@ Status write_out(std::string_view text) {
                    "; what was printed is incomplete"};
 }
 
-void print_error(std::string_view text) { print_note(text); }
-
 void print_note(std::string_view text) {
   std::string line = "sluice: " + std::string(text);
   std::ranges::replace(line, '\n', ' ');

@@ -12,7 +12,6 @@ namespace sluice {
 Status write_out(std::string_view text);
 
 // "sluice: <text>" as one line on standard error: what went wrong, or what the user should know.
-void print_error(std::string_view text);
 void print_note(std::string_view text);
 
 }  // namespace sluice

@@ -13,10 +13,8 @@ constexpr int64_t kWidthMax = int64_t{1} << 17;
 constexpr int64_t kVocabMax = int64_t{1} << 24;
 constexpr int64_t kPositionsMax = int64_t{1} << 31;
 constexpr int64_t kPositionsDefault = int64_t{1} << 20;  // both released models
-constexpr int64_t kLayersMax = 1024;
 constexpr int64_t kHeadsMax = 4096;
 constexpr int64_t kHeadDimMax = 4096;
-constexpr int64_t kConvSizeMax = 64;
 constexpr int64_t kExpertsMax = 8192;
 constexpr int64_t kSharedExpertsMax = 64;
 
@@ -46,7 +44,7 @@ std::vector<bool> parse_layer_kinds(const JsonFields& linear, int64_t n_layers) 
 KdaConfig parse_kda(const JsonFields& linear) {
   KdaConfig kda;
   kda.n_heads = linear.count("num_heads", kHeadsMax);
-  kda.head_dim = linear.count("head_dim", kHeadDimMax);
+  kda.head_dim = linear.count("head_dim", kKdaHeadDimMax);
   kda.conv_size = linear.count("short_conv_kernel_size", kConvSizeMax);
   kda.gate_lower_bound = linear.number("gate_lower_bound");
   if (kda.gate_lower_bound && !(*kda.gate_lower_bound < 0)) {

@@ -13,6 +13,11 @@
 
 namespace sluice {
 
+// Bounds of config.json that fixed arrays of the forward pass rely on.
+constexpr int64_t kLayersMax = 1024;
+constexpr int64_t kConvSizeMax = 64;
+constexpr int64_t kKdaHeadDimMax = 256;
+
 enum class Activation { kSitu, kSilu };
 enum class RouterScore { kSigmoid, kSoftmax };
 

@@ -2,10 +2,10 @@
 // Pure functions; thread-safe.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "base/bf16.h"
 #include "base/error.h"
 #include "kernels/mxfp4.h"
 #include "kernels/tables.h"
@@ -22,10 +22,6 @@ T load(const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof(T));
   return value;
-}
-
-float bf16_at(const std::byte* data, int64_t i) {
-  return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(data + 2 * i)) << 16);
 }
 
 float int8_at(const std::byte* data, int64_t i) {

@@ -16,8 +16,7 @@ void attn_res_mix(const Pass& pass, const Tile& tile, int64_t n_blocks, const fl
 void attn_res_mix_row(const Pass& pass, int64_t row, int64_t n_blocks, const float* weights,
                       float* out, float* probabilities);
 
-// Sources a mixture can have: format/config.cpp allows 1024 layers, each may begin a block (K3 has 8), and
-// the running sum.
-constexpr int64_t kAttnResSourcesMax = 1025;
+// Sources a mixture can have: each layer may begin a block (K3 has 8), and the running sum.
+constexpr int64_t kAttnResSourcesMax = kLayersMax + 1;
 
 }  // namespace sluice

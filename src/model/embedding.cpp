@@ -1,7 +1,6 @@
 #include "model/embedding.h"
 
-#include <bit>
-#include <cstring>
+#include "base/bf16.h"
 
 namespace sluice {
 
@@ -20,9 +19,7 @@ Status embed(const Checkpoint& checkpoint, const Batch& batch, const Pass& pass,
       TRY_OK(checkpoint.file(table.file).read_at(offset, {raw, hidden * 2}));
       bytes_read += hidden * 2;
       for (size_t i = 0; i < hidden; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, raw + 2 * i, sizeof(bits));
-        out[i] = std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+        out[i] = bf16_at(raw, static_cast<int64_t>(i));
       }
     }
   }

@@ -7,8 +7,9 @@
 namespace sluice {
 namespace {
 
+static_assert(kKdaHeadDimMax <= kKdaValueDimMax);
+
 constexpr float kL2Eps = 1e-6f;       // inside the root, spec 4.3
-constexpr int64_t kConvTapsMax = 64;  // format/config.cpp allows no more
 constexpr int64_t kConvGrain = 64;    // channels a thread takes at least
 
 // What one tile of one layer works on.
@@ -65,7 +66,7 @@ void convolve(const KdaTile& t, size_t which, int64_t begin, int64_t end) {
   for (const TilePart& part : t.pass.parts_of(t.tile)) {
     const float* window = source_memory(t, part).windows[which];
     for (int64_t i = 0; i < part.n_rows; ++i) {
-      std::array<const float*, kConvTapsMax> in;
+      std::array<const float*, kConvSizeMax> in;
       for (int64_t j = 0; j < taps; ++j) {
         const int64_t from = i - (taps - 1) + j;
         in[static_cast<size_t>(j)] =

@@ -22,15 +22,11 @@ PlanInput plan_input(const Checkpoint& checkpoint, const PlanDemand& demand, uin
       {"logits", n_logits * static_cast<uint64_t>(config.vocab_size) * sizeof(float)},
       {"scratch", Workspace::tile_bytes(config, demand.threads)},
   };
-  int64_t n_moe_layers = 0;
   for (int32_t layer = 0; layer < config.n_layers; ++layer) {
     input.layer_bytes.push_back(spine_slot_bytes(checkpoint, LayerId{layer}, pack));
-    n_moe_layers += config.is_moe(LayerId{layer}) ? 1 : 0;
   }
-  if (n_moe_layers > 0) {
-    input.expert_slot_bytes = expert_slot_bytes(checkpoint);
-    input.n_experts_total = n_moe_layers * config.moe.n_experts;
-  }
+  input.expert_slot_bytes = expert_slot_bytes(checkpoint);
+  input.n_experts_total = checkpoint.n_experts_total();
   input.row_bytes = Workspace::row_bytes(config);
   // The least pass: a decode row and its drafts for every sequence.
   input.rows_min = demand.n_sequences * kTentativeRowsMax;

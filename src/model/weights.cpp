@@ -1,12 +1,12 @@
 #include "model/weights.h"
 
+#include "base/bf16.h"
+#include "kernels/math.h"
+
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <span>
 #include <utility>
-
-#include "kernels/math.h"
 
 namespace sluice {
 namespace {
@@ -63,9 +63,7 @@ class VectorReader {
     }
     CHECK(tensor.dtype == Dtype::kBf16);
     for (size_t i = 0; i < out.size(); ++i) {
-      uint16_t bits;
-      std::memcpy(&bits, raw.data() + 2 * i, sizeof(bits));
-      out[i] = std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+      out[i] = bf16_at(raw.data(), static_cast<int64_t>(i));
     }
     return out;
   }

@@ -87,6 +87,16 @@ TEST(ConfigRefusal, EverySizeMustBeAPositiveIntegerInBounds) {
   }
 }
 
+// The forward pass keeps a head's values, a row's taps and a mixture's sources in arrays of these sizes.
+TEST(ConfigRefusal, SizesOfFixedArraysAreBounds) {
+  const auto above = [](int64_t bound) { return std::to_string(bound + 1); };
+  const std::string what = "above the largest supported value";
+  const std::string linear = "/text_config/linear_attn_config/";
+  expect_refused(linear + "head_dim", above(kKdaHeadDimMax).c_str(), Code::kInvalid, what);
+  expect_refused(linear + "short_conv_kernel_size", above(kConvSizeMax).c_str(), Code::kInvalid, what);
+  expect_refused("/text_config/num_hidden_layers", above(kLayersMax).c_str(), Code::kInvalid, what);
+}
+
 TEST(ConfigRefusal, CountsThatMayBeZeroMayNotBeNegative) {
   for (const char* key : {"num_shared_experts", "first_k_dense_replace"}) {
     expect_refused("/text_config/" + std::string(key), "-1", Code::kInvalid, key);

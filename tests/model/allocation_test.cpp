@@ -1,26 +1,6 @@
 // Counts heap allocations: after the first tokens a decode step takes none, whatever it reads.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "base/count_allocations.h"
 #include "model/tiny_model.h"
-
-namespace {
-std::atomic<int64_t> n_allocations{0};
-
-void* counted(std::size_t bytes) {
-  ++n_allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice::testing {
 namespace {

@@ -2,11 +2,8 @@
 // byte, damage named wherever it lies, and a lean opening of half a million tensors.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -15,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "app/process.h"
+#include "base/count_allocations.h"
 #include "base/json.h"
 #include "format/checkpoint.h"
 #include "format/fingerprint.h"
@@ -22,25 +20,6 @@
 #include "io/temp_directory.h"
 #include "replica/replica.h"
 #include "text/tokenizer.h"
-
-namespace {
-
-std::atomic<int64_t> n_allocations{0};
-
-void* counted(std::size_t bytes) {
-  ++n_allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice {
 namespace {
@@ -143,11 +122,11 @@ TEST_F(Replica, PlanGivesThePublishedSizesToTheByteInLittleMemory) {
 
 // What a plan costs must not grow into allocations a tensor: a bound that no busy machine moves.
 TEST_F(Replica, OpeningAllocatesFarLessThanOnceATensor) {
-  const int64_t before = n_allocations;
+  const int64_t before = testing::n_allocations;
   const auto checkpoint = Checkpoint::open(path(), Direct::kAuto);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().what;
   ASSERT_TRUE(fingerprint(checkpoint.value()).ok());
-  const int64_t taken = n_allocations - before;
+  const int64_t taken = testing::n_allocations - before;
   EXPECT_LT(taken, replica::kTensors / 10);
   EXPECT_GT(taken, 1000);  // the count counts
 }
