@@ -34,8 +34,9 @@ Result<Config> read_config(const fs::path& directory, std::string& text) {
   return config;
 }
 
-Result<std::vector<File>> open_shards(const fs::path& directory,
-                                      const std::vector<std::string>& names, Direct direct) {
+Result<std::vector<FilePtr>> open_shards(const fs::path& directory,
+                                         const std::vector<std::string>& names, Direct direct,
+                                         const OpenFile& open_file) {
   size_t n_missing = 0;
   std::string first_missing;
   for (const std::string& name : names) {
@@ -48,10 +49,10 @@ Result<std::vector<File>> open_shards(const fs::path& directory,
                                 " shards are missing, the first is " + first_missing +
                                 ": download them"};
   }
-  std::vector<File> files;
+  std::vector<FilePtr> files;
   files.reserve(names.size());
   for (const std::string& name : names) {
-    TRY(File file, File::open(directory / name, direct));
+    TRY(FilePtr file, open_file(directory / name, direct));
     files.push_back(std::move(file));
   }
   return files;
@@ -69,8 +70,8 @@ Result<ShardIndex> read_index(const fs::path& directory) {
   }
   ShardIndex index;
   index.files = {kSingle};
-  TRY(const File file, File::open(directory / kSingle, Direct::kOff));
-  TRY_OK(read_safetensors_header(file, [&](std::string_view name, const TensorInfo&) {
+  TRY(const FilePtr file, File::open(directory / kSingle, Direct::kOff));
+  TRY_OK(read_safetensors_header(*file, [&](std::string_view name, const TensorInfo&) {
     if (index.tensors.insert(name).second) index.entries.push_back({.file = 0});
     return Status(Ok{});
   }));
@@ -120,7 +121,7 @@ Status check_all_found(const ShardIndex& index, const fs::path& directory) {
 }  // namespace
 
 Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct,
-                                    const OpenScope& scope) {
+                                    const OpenOptions& options) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) {
     return Error{Code::kIo,
@@ -133,11 +134,11 @@ Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct,
   checkpoint.n_layers_configured_ = checkpoint.config_.n_layers;
   TRY(ShardIndex index, read_index(directory));
   const std::string prefix(find_prefix(index));
-  if (scope.leading_layers) {
+  if (options.leading_layers) {
     TRY_OK(
-        keep_leading_layers(directory, prefix, *scope.leading_layers, checkpoint.config_, index));
+        keep_leading_layers(directory, prefix, *options.leading_layers, checkpoint.config_, index));
   }
-  TRY(checkpoint.files_, open_shards(directory, index.files, direct));
+  TRY(checkpoint.files_, open_shards(directory, index.files, direct, options.open_file));
 
   CheckpointBinder binder(checkpoint, prefix);
   std::vector<uint64_t> header_bytes;  // of each file, its length included
@@ -152,7 +153,7 @@ Result<Checkpoint> Checkpoint::open(const fs::path& directory, Direct direct,
   }
   TRY_OK(check_all_found(index, directory));
   TRY_OK(binder.finish());
-  if (!scope.leading_layers) {
+  if (!options.leading_layers) {
     TRY(checkpoint.identity_, hash_identity(config_text, index, checkpoint.files_, header_bytes));
   }
   return checkpoint;

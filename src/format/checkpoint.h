@@ -48,11 +48,12 @@ struct ExpertRef {
   uint64_t offset = 0;  // of the record of ExpertLayout::record_bytes bytes
 };
 
-// Opens a checkpoint in part: its leading layers only.
-struct OpenScope {
+// How a checkpoint is opened, beside its directory.
+struct OpenOptions {
   // At most this many layers, fewer where a shard that the next one needs is missing. Shards of
   // which no tensor is needed may be missing too.
   std::optional<int64_t> leading_layers;
+  OpenFile open_file = File::open;  // for the shards
 };
 
 class Checkpoint {
@@ -61,17 +62,17 @@ class Checkpoint {
   // every shard header. Errors name the file or tensor: kIo (missing directory, file, shard),
   // kInvalid (config), kCorrupt (truncated, missing or odd tensor, expert not contiguous),
   // kUnsupported (experts cut by shards or of several layouts, unknown tensors inside a layer).
-  // With a scope, config().n_layers is the number of layers that were opened, at least 1.
+  // With leading_layers, config().n_layers is the number of layers that were opened, at least 1.
   static Result<Checkpoint> open(const std::filesystem::path& directory, Direct direct,
-                                 const OpenScope& scope = {});
+                                 const OpenOptions& options = {});
 
   const std::filesystem::path& directory() const { return directory_; }
   const Config& config() const { return config_; }
   int64_t n_layers_configured() const { return n_layers_configured_; }  // as config.json says
   // The fingerprint (fingerprint.h) as 64 hex digits; empty when opened in part.
   const std::string& identity() const { return identity_; }
-  const std::vector<File>& files() const { return files_; }
-  const File& file(int32_t index) const { return files_[static_cast<size_t>(index)]; }
+  const std::vector<FilePtr>& files() const { return files_; }
+  const File& file(int32_t index) const { return *files_[static_cast<size_t>(index)]; }
 
   const TensorRef& global(Role role) const { return globals_[static_cast<size_t>(role)]; }
   const TensorRef& tensor(LayerId layer, Role role) const {
@@ -99,7 +100,7 @@ class Checkpoint {
   Config config_;
   int64_t n_layers_configured_ = 0;
   std::string identity_;
-  std::vector<File> files_;
+  std::vector<FilePtr> files_;
   TensorSet globals_{};
   std::vector<TensorSet> layers_;  // [n_layers]
   ExpertLayout expert_layout_;

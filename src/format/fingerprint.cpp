@@ -36,7 +36,7 @@ Result<std::string> fingerprint(const Checkpoint& checkpoint) {
 }
 
 Result<std::string> hash_identity(std::string_view config_text, const ShardIndex& index,
-                                  std::span<const File> files,
+                                  std::span<const FilePtr> files,
                                   std::span<const uint64_t> header_bytes) {
   Sha256 sha;
   sha.update(kDomain);
@@ -50,9 +50,9 @@ Result<std::string> hash_identity(std::string_view config_text, const ShardIndex
   std::string header;
   for (size_t i = 0; i < files.size(); ++i) {
     add_text(sha, index.files[i]);
-    add_number(sha, files[i].size());
+    add_number(sha, files[i]->size());
     header.resize(header_bytes[i]);
-    TRY_OK(files[i].read_at(0, std::as_writable_bytes(std::span(header))));
+    TRY_OK(files[i]->read_at(0, std::as_writable_bytes(std::span(header))));
     add_text(sha, header);
   }
   return sha.hex();

@@ -27,7 +27,7 @@ Result<std::string> fingerprint(const Checkpoint& checkpoint);
 // What open() keeps of a whole checkpoint: the hash above. `files` are the index's, in its order;
 // `header_bytes` of each counts the length field. Reads the headers again.
 Result<std::string> hash_identity(std::string_view config_text, const ShardIndex& index,
-                                  std::span<const File> files,
+                                  std::span<const FilePtr> files,
                                   std::span<const uint64_t> header_bytes);
 
 }  // namespace sluice

@@ -38,12 +38,13 @@ Status read_table(const File& file, PackLayout& layout) {
 
 }  // namespace
 
-PackFile::PackFile(File file, PackLayout layout)
+PackFile::PackFile(FilePtr file, PackLayout layout)
     : file_(std::move(file)), layout_(std::move(layout)) {}
 
 Result<std::unique_ptr<PackFile>> PackFile::open(const std::filesystem::path& path,
                                                  PackLayout layout, Direct direct) {
-  TRY(File file, File::open(path, direct));
+  TRY(FilePtr opened, File::open(path, direct));
+  const File& file = *opened;
   if (file.size() < kPackHeaderBytes) {
     return unusable(file, Code::kCorrupt, "is too short for an int8 pack");
   }
@@ -57,13 +58,13 @@ Result<std::unique_ptr<PackFile>> PackFile::open(const std::filesystem::path& pa
                         std::to_string(layout.file_bytes));
   }
   TRY_OK(read_table(file, layout));
-  return std::unique_ptr<PackFile>(new PackFile(std::move(file), std::move(layout)));
+  return std::unique_ptr<PackFile>(new PackFile(std::move(opened), std::move(layout)));
 }
 
 Status PackFile::check(const PackTensor& tensor, std::span<const std::byte> bytes) const {
   CHECK(bytes.size() == tensor.bytes);
   if (xxh3_64(bytes) == tensor.checksum) return Ok{};
-  return unusable(file_, Code::kCorrupt,
+  return unusable(*file_, Code::kCorrupt,
                   "has damaged bytes in tensor \"" + tensor.name + "\" at offset " +
                       std::to_string(tensor.offset));
 }

@@ -23,7 +23,7 @@ class PackFile {
   static Result<std::unique_ptr<PackFile>> open(const std::filesystem::path& path,
                                                 PackLayout layout, Direct direct);
 
-  const File& file() const { return file_; }
+  const File& file() const { return *file_; }
   const PackLayout& layout() const { return layout_; }  // with the checksums of the table
   const PackTensor* tensor(LayerId layer, Role role) const {
     return layout_.layer(layer).find(role);
@@ -33,8 +33,8 @@ class PackFile {
   Status check(const PackTensor& tensor, std::span<const std::byte> bytes) const;
 
  private:
-  explicit PackFile(File file, PackLayout layout);
-  File file_;
+  explicit PackFile(FilePtr file, PackLayout layout);
+  FilePtr file_;
   PackLayout layout_;
 };
 

@@ -19,13 +19,16 @@ std::optional<float> quantise_row(std::span<const std::byte> row, std::span<int8
   CHECK(row.size() == 2 * codes.size());
   uint16_t largest = 0;
   for (size_t i = 0; i < codes.size(); ++i) {
-    largest = std::max(largest, static_cast<uint16_t>(bf16_bits_at(row.data(), static_cast<int64_t>(i)) & kMagnitude));
+    largest = std::max(
+        largest,
+        static_cast<uint16_t>(bf16_bits_at(row.data(), static_cast<int64_t>(i)) & kMagnitude));
   }
   if (largest >= kInfinity) return std::nullopt;
   const float scale = largest == 0 ? 1.0f : widen_bf16(largest) / 127.0f;
   for (size_t i = 0; i < codes.size(); ++i) {
     // Clamping first gives the same code: the bounds are whole numbers.
-    const float code = std::clamp(bf16_at(row.data(), static_cast<int64_t>(i)) / scale, -127.0f, 127.0f);
+    const float code =
+        std::clamp(bf16_at(row.data(), static_cast<int64_t>(i)) / scale, -127.0f, 127.0f);
     codes[i] = static_cast<int8_t>((code + kRound) - kRound);
   }
   return scale;

@@ -124,9 +124,9 @@ class PackWriter {
     const PackBytes header = encode_pack_header(layout_);
     bool goes_on = false;
     if (part.size() >= header.size()) {
-      TRY(const File file, File::open(part.part_path(), Direct::kOff));
+      TRY(const FilePtr file, File::open(part.part_path(), Direct::kOff));
       PackBytes found(header.size());
-      TRY_OK(file.read_at(0, found));
+      TRY_OK(file->read_at(0, found));
       goes_on = found == header;
     }
     if (!goes_on && part.size() > 0) TRY_OK(part.discard());
@@ -137,16 +137,16 @@ class PackWriter {
 
   // Marks the groups that are there to their last byte, and takes over their checksums.
   Status find_kept(const PartFile& part, std::vector<bool>& kept) {
-    TRY(const File file, File::open(part.part_path(), Direct::kAuto));
+    TRY(const FilePtr file, File::open(part.part_path(), Direct::kAuto));
     const AlignedBuffer buffer(kCheckBufferBytes);
     for (size_t g = 0; g < kept.size(); ++g) {
       PackGroup& group = layout_.groups[g];
       PackBytes entries(group.entries_bytes);
-      TRY_OK(file.read_at(group.entries_offset, entries));
+      TRY_OK(file->read_at(group.entries_offset, entries));
       kept[g] = take_pack_checksums(entries, group);
       for (const PackTensor& tensor : group.tensors) {
         if (!kept[g]) break;
-        TRY(kept[g], has_checksum(file, tensor, buffer, bytes_read_));
+        TRY(kept[g], has_checksum(*file, tensor, buffer, bytes_read_));
         TRY_OK(advance(0));
       }
       if (!kept[g]) continue;

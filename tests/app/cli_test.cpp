@@ -171,12 +171,12 @@ TEST(Run, DumpWritesTheTensorsOfThePromptWhole) {
   ASSERT_EQ(result.exit_status, 0) << result.err;
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".part"));
   std::vector<std::string> names;
-  const File file = File::open(path, Direct::kOff).value();
+  const FilePtr file = File::open(path, Direct::kOff).value();
   const auto visit = [&](std::string_view name, const TensorInfo&) -> Status {
     names.emplace_back(name);
     return Ok{};
   };
-  ASSERT_TRUE(read_safetensors_header(file, visit).ok());
+  ASSERT_TRUE(read_safetensors_header(*file, visit).ok());
   for (const char* name :
        {"hidden", "attn_out", "router_ids", "router_weights", "logits", "attnres.8.mlp",
         "attnres.output", "kda_state.0", "conv_state.5.k", "mla_cache.3"}) {

@@ -262,7 +262,7 @@ TEST(Capture, HoldsEveryTensorOfTheGoldensWithItsShape) {
     ++compared;
     return Ok{};
   };
-  ASSERT_TRUE(read_safetensors_header(file.value(), visit).ok());
+  ASSERT_TRUE(read_safetensors_header(*file.value(), visit).ok());
   EXPECT_EQ(compared, 32);
   expect_golden(*engine, golden("raw_planet"));
 }

@@ -21,9 +21,9 @@ class Safetensors : public testing::Test {
 
   Result<SafetensorsHeader> read() {
     seen_.clear();
-    Result<File> file = File::open(path(), Direct::kOff);
+    Result<FilePtr> file = File::open(path(), Direct::kOff);
     if (!file.ok()) return file.error();
-    return read_safetensors_header(file.value(),
+    return read_safetensors_header(*file.value(),
                                    [&](std::string_view name, const TensorInfo& info) {
                                      seen_.push_back({std::string(name), info});
                                      return Status(Ok{});
@@ -87,8 +87,8 @@ TEST_F(Safetensors, TensorsWithoutElementsAreKept) {
 
 TEST_F(Safetensors, TheVisitorsErrorIsPassedOn) {
   write_safetensors(path(), {{"a", "U8", {2}}});
-  const File file = File::open(path(), Direct::kOff).value();
-  const auto header = read_safetensors_header(file, [](std::string_view, const TensorInfo&) {
+  const FilePtr file = File::open(path(), Direct::kOff).value();
+  const auto header = read_safetensors_header(*file, [](std::string_view, const TensorInfo&) {
     return Status(Error{Code::kInvalid, "no"});
   });
   ASSERT_FALSE(header.ok());

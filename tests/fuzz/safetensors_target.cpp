@@ -14,13 +14,13 @@ namespace sluice {
 namespace {
 
 void check_file(const ScratchFile& scratch) {
-  const Result<File> file = File::open(scratch.path(), Direct::kOff);
+  const Result<FilePtr> file = File::open(scratch.path(), Direct::kOff);
   CHECK(file.ok());
   std::set<std::string> names;
   uint64_t payload_bytes = 0;
   const auto visit = [&](std::string_view name, const TensorInfo& info) -> Status {
     CHECK(names.emplace(name).second);
-    CHECK(info.offset <= file.value().size() && info.bytes <= file.value().size() - info.offset);
+    CHECK(info.offset <= file.value()->size() && info.bytes <= file.value()->size() - info.offset);
     payload_bytes += info.bytes;
     uint64_t expected = dtype_bytes(info.dtype);
     for (const int64_t dim : info.shape) {
@@ -31,14 +31,14 @@ void check_file(const ScratchFile& scratch) {
     CHECK(info.dtype == Dtype::kOther || expected == info.bytes);
     return Ok{};
   };
-  const Result<SafetensorsHeader> header = read_safetensors_header(file.value(), visit);
+  const Result<SafetensorsHeader> header = read_safetensors_header(*file.value(), visit);
   if (!header.ok()) {
     CHECK(header.error().code == Code::kCorrupt);
-    CHECK(header.error().what.starts_with(file.value().path()));
+    CHECK(header.error().what.starts_with(file.value()->path()));
     return;
   }
   CHECK(header.value().payload_bytes == payload_bytes);
-  CHECK(header.value().payload_begin + payload_bytes == file.value().size());
+  CHECK(header.value().payload_begin + payload_bytes == file.value()->size());
 }
 
 }  // namespace

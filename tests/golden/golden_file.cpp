@@ -29,20 +29,20 @@ Result<GoldenFile> GoldenFile::open(const std::filesystem::path& json,
   goldens.prompts = document.at("prompts");
   goldens.qkv_norm_eps = document.value("qkv_norm_eps", goldens.qkv_norm_eps);
   goldens.tolerance = document.value("tolerance", goldens.tolerance);
-  TRY(const File file, File::open(safetensors, Direct::kOff));
+  TRY(const FilePtr file, File::open(safetensors, Direct::kOff));
   const auto visit = [&](std::string_view name, const TensorInfo& info) -> Status {
     GoldenTensor& tensor = goldens.tensors[std::string(name)];
     tensor.shape = info.shape;
     if (info.dtype == Dtype::kF32) {
-      TRY(tensor.floats, read_values<float>(file, info));
+      TRY(tensor.floats, read_values<float>(*file, info));
     } else if (info.dtype == Dtype::kI64) {
-      TRY(tensor.integers, read_values<int64_t>(file, info));
+      TRY(tensor.integers, read_values<int64_t>(*file, info));
     } else {
       return Error{Code::kUnsupported, std::string(name) + " is neither F32 nor I64"};
     }
     return Ok{};
   };
-  TRY(const SafetensorsHeader header, read_safetensors_header(file, visit));
+  TRY(const SafetensorsHeader header, read_safetensors_header(*file, visit));
   static_cast<void>(header);
   return goldens;
 }
