@@ -45,7 +45,9 @@ OWNERS = {
     "nlohmann/": "base/json",
     "openssl/": "base/sha256",
     "CLI/": "app/options",
+    "boost/": "server/http_server",
     "xxhash.h": "base/xxh3",
+    "histedit.h": "app/line_editor",
 }
 
 

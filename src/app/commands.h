@@ -14,6 +14,8 @@ constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 
 Result<int> run_command(const RunOptions& options);
+Result<int> chat_command(const ChatOptions& options);
+Result<int> serve_command(const ServeOptions& options);
 Result<int> plan_command(const PlanOptions& options);
 Result<int> convert_command(const ConvertOptions& options);
 Result<int> verify_command(const VerifyOptions& options);

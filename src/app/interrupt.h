@@ -1,15 +1,19 @@
-// Ctrl-C: the first one sets a flag that ends generation within a layer, the second one kills.
-// Process-wide by nature; install once, from main's thread.
+// Ctrl-C sets a flag that ends generation within a layer. Process-wide by nature; install once,
+// from main's thread.
 #pragma once
 
 #include <atomic>
 
 namespace sluice {
 
-// Takes over SIGINT until the first one arrives; then the system's default is back.
+// Takes over SIGINT until the first one arrives; then the system's default is back: a second one
+// kills.
 void install_interrupt();
 
-// Set by the first Ctrl-C, and by whoever else wants generation to end.
+// Takes over SIGINT for good: each one sets the flag, and who has acted on it clears it.
+void install_repeated_interrupt();
+
+// Set by Ctrl-C, and by whoever else wants generation to end.
 std::atomic<bool>& interrupt_flag();
 
 }  // namespace sluice

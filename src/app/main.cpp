@@ -12,6 +12,8 @@ namespace {
 
 Result<int> dispatch(const CommandLine& line) {
   if (const auto* run = std::get_if<RunOptions>(&line.command)) return run_command(*run);
+  if (const auto* chat = std::get_if<ChatOptions>(&line.command)) return chat_command(*chat);
+  if (const auto* serve = std::get_if<ServeOptions>(&line.command)) return serve_command(*serve);
   if (const auto* plan = std::get_if<PlanOptions>(&line.command)) return plan_command(*plan);
   if (const auto* convert = std::get_if<ConvertOptions>(&line.command)) {
     return convert_command(*convert);

@@ -13,12 +13,13 @@
 
 #include "app/default_model.h"
 #include "app/numbers.h"
+#include "app/option_checks.h"
+#include "app/option_values.h"
 #include "base/size.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kDoubleMax = 1e6;  // the sampler's own bound
 constexpr int64_t kCountMax = int64_t{1} << 40;
 
 // Values are parsed by our own strict functions: CLI11 reads 010 as 8 and "[EOS]" as a list. The
@@ -82,47 +83,6 @@ class Parser {
   CLI::App& app_;
   std::optional<Error>& problem_;
 };
-
-Error usage(std::string what) { return Error{Code::kInvalid, std::move(what)}; }
-
-Status parse_spine(const std::string& text, SpineChoice& out) {
-  const std::pair<const char*, SpineChoice> names[] = {
-      {"auto", SpineChoice::kAuto}, {"bf16", SpineChoice::kBf16}, {"int8", SpineChoice::kInt8}};
-  for (const auto& [name, choice] : names) {
-    if (text != name) continue;
-    out = choice;
-    return Ok{};
-  }
-  return usage("--spine \"" + text + "\" is not one of auto, bf16, int8");
-}
-
-Status parse_isa(const std::string& text, std::string& out) {
-  constexpr std::string_view kNames[] = {"auto", "scalar", "avx2", "avx512", "neon"};
-  if (std::ranges::find(kNames, text) == std::end(kNames)) {
-    return usage("--isa \"" + text + "\" is not one of auto, scalar, avx2, avx512, neon");
-  }
-  out = text;
-  return Ok{};
-}
-
-// "ID=BIAS" or several of them with commas between.
-Status parse_logit_bias(std::string_view text, std::vector<LogitBias>& out) {
-  while (true) {
-    const std::string_view entry = text.substr(0, text.find(','));
-    const size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) {
-      return usage("--logit-bias \"" + std::string(entry) + "\" is not of the form ID=BIAS");
-    }
-    LogitBias bias;
-    TRY(bias.id, parse_number<TokenId>("--logit-bias id", entry.substr(0, equals), 0,
-                                       std::numeric_limits<TokenId>::max()));
-    TRY(bias.bias, parse_number<double>("--logit-bias value", entry.substr(equals + 1), -kDoubleMax,
-                                        kDoubleMax));
-    out.push_back(bias);
-    if (entry.size() == text.size()) return Ok{};
-    text.remove_prefix(entry.size() + 1);
-  }
-}
 
 // The user's cache directory, or nothing when the environment names none.
 std::filesystem::path cache_home() {
@@ -195,7 +155,7 @@ void add_verify(Parser& parser, VerifyOptions& verify) {
 }
 
 void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::string>& stop) {
-  parser.number<double>("--temperature", sampling.temperature, 0.0, kDoubleMax,
+  parser.number<double>("--temperature", sampling.temperature, 0.0, kSamplingMax,
                         "0 takes the most likely token every time (default)");
   parser.number<int64_t>("--top-k", sampling.top_k, 0, kCountMax,
                          "Draw among the K most likely tokens (default: 0, all)");
@@ -205,11 +165,12 @@ void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::str
                         "Leave out tokens below this share of the best one's probability");
   parser.number<uint64_t>("--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
                           "The same seed draws the same reply (default: 0)");
-  parser.number<double>("--repetition-penalty", sampling.repetition_penalty, 1e-6, kDoubleMax,
+  parser.number<double>("--repetition-penalty", sampling.repetition_penalty, 1e-6, kSamplingMax,
                         "Above 1: tokens of the prompt and the reply become less likely");
-  parser.number<double>("--presence-penalty", sampling.presence_penalty, -kDoubleMax, kDoubleMax,
-                        "Taken off the logit of each token of the reply");
-  parser.number<double>("--frequency-penalty", sampling.frequency_penalty, -kDoubleMax, kDoubleMax,
+  parser.number<double>("--presence-penalty", sampling.presence_penalty, -kSamplingMax,
+                        kSamplingMax, "Taken off the logit of each token of the reply");
+  parser.number<double>("--frequency-penalty", sampling.frequency_penalty, -kSamplingMax,
+                        kSamplingMax,
                         "Taken off the logit of each token of the reply for each time it occurs");
   parser.values(
       "--logit-bias", "ID=BIAS[,ID=BIAS...]: added to logits",
@@ -223,7 +184,34 @@ void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::str
                 });
 }
 
+void add_emulation(Parser& parser, EngineOptions& engine) {
+  parser.value("--emulate-drive",
+               "RATE[,latency=80us][,drives=N]: generated weights from drives that do not exist",
+               [&engine](const std::string& text) -> Status {
+                 TRY(engine.emulated_drives, parse_emulated_drives(text));
+                 return Ok{};
+               })
+      ->type_name("RATE");
+}
+
+// What every command that answers takes.
+void add_reply(Parser& parser, ReplyOptions& reply, const char* system_help) {
+  add_engine(parser, reply.engine);
+  add_emulation(parser, reply.engine);
+  parser.text("--system", reply.system, system_help);
+  parser.text("--reasoning-effort", reply.reasoning_effort, "low, high or max (chat)");
+  parser.flag("--no-thinking", reply.no_thinking, "Answer without a thinking channel (chat)");
+  parser.flag("--show-thinking", reply.show_thinking,
+              "Print the thinking too when standard output is no terminal");
+  parser.number<int64_t>(
+      "--max-new", reply.max_new, 0, kCountMax,
+      ("Most tokens to generate (default: " + std::to_string(reply.max_new) + ")").c_str());
+  add_sampling(parser, reply.sampling, reply.stop);
+  parser.flag("--stats", reply.stats, "Print times and bytes on standard error");
+}
+
 void add_run(Parser& parser, RunOptions& run) {
+  add_reply(parser, run, "System message before the prompt (with --chat)");
   parser.text("--prompt", run.prompt, "Text to go on from, or with --chat a user's message");
   parser.text("--prompt-file", run.prompt_file, "The same from a file; - is standard input");
   parser.text("--ids", run.ids, "Token ids to go on from: 1,2,3");
@@ -231,53 +219,39 @@ void add_run(Parser& parser, RunOptions& run) {
       "--messages", run.messages,
       "JSON file {messages, tools, tool_choice, response_format, ...}; - is standard input");
   parser.flag("--chat", run.chat, "Send the prompt as a user's message and print the answer");
-  parser.text("--system", run.system, "System message before the prompt (with --chat)");
-  parser.text("--reasoning-effort", run.reasoning_effort, "low, high or max (chat)");
-  parser.flag("--no-thinking", run.no_thinking, "Answer without a thinking channel (chat)");
-  parser.flag("--show-thinking", run.show_thinking,
-              "Print the thinking too when standard output is no terminal");
-  parser.number<int64_t>("--max-new", run.max_new, 0, kCountMax,
-                         "Most tokens to generate (default: 256)");
-  add_sampling(parser, run.sampling, run.stop);
   parser.flag("--json", run.json, "Print one JSON object");
-  parser.flag("--stats", run.stats, "Print times and bytes on standard error");
   parser.text("--dump", run.dump,
               "Write the prompt's intermediate tensors to this safetensors file");
 }
 
-Status check_run(const RunOptions& run) {
-  const int prompts = run.prompt.has_value() + run.prompt_file.has_value() + run.ids.has_value() +
-                      run.messages.has_value();
-  constexpr const char* kPrompts = "one of --prompt, --prompt-file, --ids, --messages";
-  if (prompts == 0) return usage(std::string("no prompt: give ") + kPrompts);
-  if (prompts > 1) return usage(std::string("several prompts: give only ") + kPrompts);
-  if (run.chat && run.ids) return usage("--chat needs text: give --prompt instead of --ids");
-  const bool chat = run.chat || run.messages;
-  if (!run.system.empty() && !run.chat) return usage("--system is for --chat; add --chat");
-  if (!run.system.empty() && run.messages) {
-    return usage("--system and --messages exclude each other: put the system message in the file");
-  }
-  if (!run.reasoning_effort.empty() && !chat) {
-    return usage("--reasoning-effort is for chats; add --chat");
-  }
-  constexpr std::string_view kEfforts[] = {"", "low", "high", "max"};
-  if (std::ranges::find(kEfforts, run.reasoning_effort) == std::end(kEfforts)) {
-    return usage("--reasoning-effort \"" + run.reasoning_effort +
-                 "\" is not one of low, high, max");
-  }
-  if (run.no_thinking && !chat) return usage("--no-thinking is for chats; add --chat");
-  if (run.no_thinking && !run.reasoning_effort.empty()) {
-    return usage("--no-thinking and --reasoning-effort exclude each other: drop one");
-  }
-  return Ok{};
-}
-
-Status check_verify(const VerifyOptions& verify) {
-  if (!verify.anchors) return usage("nothing to verify: give --anchors");
-  if (verify.engine.spine == SpineChoice::kInt8) {
-    return usage("--anchors are numbers of the bf16 spine; drop --spine int8");
-  }
-  return Ok{};
+void add_serve(Parser& parser, ServeOptions& serve) {
+  add_engine(parser, serve.engine);
+  parser.text("--host", serve.host, "Address to listen on (default: 127.0.0.1)");
+  parser.number<uint16_t>("--port", serve.port, 0, std::numeric_limits<uint16_t>::max(),
+                          "Port to listen on; 0 takes a free one (default: 8000)");
+  parser.values("--api-key", "Key that clients must send; may be given several times",
+                [&serve](const std::string& text) -> Status {
+                  serve.api_keys.push_back(text);
+                  return Ok{};
+                });
+  parser.text("--api-key-file", serve.api_key_file, "File of such keys, one a line");
+  parser.flag("--no-auth", serve.no_auth, "Let everyone who reaches the address use it");
+  parser.text("--model-name", serve.model_name, "Name for clients (default: the directory's)");
+  parser.text("--cors-origin", serve.cors_origin,
+              "Web pages of this origin may use the server, e.g. https://example.org (default: none)");
+  parser.number<int64_t>("--parallel", serve.engine.sequences, 1, 1024,
+                         "Requests computed at once (default: by memory)");
+  parser.number<int64_t>("--queue", serve.queue, 0, kCountMax,
+                         "Requests that may wait for a place (default: 64)");
+  parser.number<double>("--max-pass-time", serve.pass_s_max, 0.0, kSamplingMax,
+                        "Seconds that prompts may make other replies wait for their next token "
+                        "(default: 0, as long again as without them)");
+  parser.number<double>("--drain-timeout", serve.drain_timeout_s, 0.0, kSamplingMax,
+                        "Seconds that running requests get after SIGTERM (default: 300)");
+  parser.number<int64_t>("--max-connections", serve.max_connections, 1, kCountMax,
+                         "HTTP connections at once (default: 4096)");
+  parser.flag("--quiet", serve.quiet, "No line on standard error for each request");
+  parser.flag("--log-prompts", serve.log_prompts, "Write the requests' bodies on standard error");
 }
 
 std::string one_line(std::string text) {
@@ -288,6 +262,8 @@ std::string one_line(std::string text) {
 // Everything the parse fills, at stable addresses for the callbacks.
 struct Parsed {
   RunOptions run;
+  ChatOptions chat;
+  ServeOptions serve;
   PlanOptions plan;
   ConvertOptions convert;
   VerifyOptions verify;
@@ -305,13 +281,21 @@ const CLI::App* given_command(const CLI::App& app) {
 Result<CommandLine> finish(const CLI::App* command, Parsed& parsed) {
   if (parsed.problem) return *parsed.problem;
   const std::string name = command ? command->get_name() : "version";
-  for (EngineOptions* engine :
-       {&parsed.run.engine, &parsed.plan.engine, &parsed.convert.engine, &parsed.verify.engine}) {
+  for (EngineOptions* engine : {&parsed.run.engine, &parsed.chat.engine, &parsed.serve.engine, &parsed.plan.engine,
+                                &parsed.convert.engine, &parsed.verify.engine}) {
     if (engine->model.empty()) engine->model = default_model();
   }
   if (name == "run") {
     TRY_OK(check_run(parsed.run));
     return CommandLine{std::move(parsed.run)};
+  }
+  if (name == "chat") {
+    TRY_OK(check_chat(parsed.chat));
+    return CommandLine{std::move(parsed.chat)};
+  }
+  if (name == "serve") {
+    TRY_OK(check_serve(parsed.serve));
+    return CommandLine{std::move(parsed.serve)};
   }
   if (name == "plan") return CommandLine{std::move(parsed.plan)};
   if (name == "convert") return CommandLine{std::move(parsed.convert)};
@@ -329,6 +313,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   Parsed parsed;
   app.add_flag("--version", parsed.version_flag, "The same as the command version");
   CLI::App& run = *app.add_subcommand("run", "Generate from one prompt");
+  CLI::App& chat = *app.add_subcommand("chat", "Talk with the model");
+  CLI::App& serve = *app.add_subcommand("serve", "Serve the model by an OpenAI-shaped HTTP API");
   CLI::App& plan = *app.add_subcommand("plan", "Show the memory plan and the predicted speed");
   CLI::App& convert = *app.add_subcommand("convert", "Make the int8 pack of a model's spine");
   CLI::App& verify = *app.add_subcommand("verify", "Check a model against published numbers");
@@ -336,14 +322,28 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
 
   Parser run_parser(run, parsed.problem), plan_parser(plan, parsed.problem);
+  Parser chat_parser(chat, parsed.problem), serve_parser(serve, parsed.problem);
   Parser convert_parser(convert, parsed.problem), version_parser(version, parsed.problem);
   Parser verify_parser(verify, parsed.problem);
-  add_engine(run_parser, parsed.run.engine);
   add_run(run_parser, parsed.run);
+  add_reply(chat_parser, parsed.chat, "System message at the start of the conversation");
+  add_serve(serve_parser, parsed.serve);
+  serve.set_config("--config", "", "File of these options, one a line: port = 8000");
+  serve.allow_config_extras(CLI::config_extras_mode::error);
   add_engine(plan_parser, parsed.plan.engine);
   plan_parser.value("--disk", "Read rate of the drive, e.g. 7.3GB/s, for the predicted speed",
                     [&parsed](const std::string& text) -> Status {
                       TRY(parsed.plan.disk_bytes_s, parse_rate(text));
+                      return Ok{};
+                    });
+  plan_parser.value("--drives", "Such drives in use at once (default 1)",
+                    [&parsed](const std::string& text) -> Status {
+                      TRY(parsed.plan.drives, parse_number<int64_t>("--drives", text, 1, 64));
+                      return Ok{};
+                    });
+  plan_parser.value("--hit", "Share of a token's experts found in memory, 0 to 1 (default: as published)",
+                    [&parsed](const std::string& text) -> Status {
+                      TRY(parsed.plan.hit, parse_number<double>("--hit", text, 0.0, 1.0));
                       return Ok{};
                     });
   plan_parser.flag("--json", parsed.plan.json, "Print one JSON object");
@@ -362,7 +362,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   }
   const CLI::App* command = given_command(app);
   if (!command && !parsed.version_flag) {
-    return usage("no command: give run, plan, convert, verify or version; see sluice --help");
+    return usage("no command: give run, chat, serve, plan, convert, verify or version; see sluice --help");
   }
   return finish(command, parsed);
 }
@@ -376,31 +376,6 @@ bool stdout_has_colour() {
   const bool unwanted = no_colour && *no_colour;
   const bool dumb = !term || std::string_view(term) == "dumb";
   return stdout_is_terminal() && !unwanted && !dumb;
-}
-
-Result<std::vector<TokenId>> parse_ids(std::string_view text) {
-  constexpr std::string_view kBetween = ", \t\r\n";
-  std::vector<TokenId> ids;
-  while (true) {
-    const size_t begin = text.find_first_not_of(kBetween);
-    if (begin == std::string_view::npos) return ids;
-    text.remove_prefix(begin);
-    const std::string_view word = text.substr(0, text.find_first_of(kBetween));
-    TRY(const TokenId id,
-        parse_number<TokenId>("token id", word, 0, std::numeric_limits<TokenId>::max()));
-    ids.push_back(id);
-    text.remove_prefix(word.size());
-  }
-}
-
-Result<uint64_t> parse_rate(std::string_view text) {
-  std::string_view size = text;
-  if (size.ends_with("/s")) size.remove_suffix(2);
-  const auto bytes_s = parse_size(size);
-  if (!bytes_s.ok() || bytes_s.value() == 0) {
-    return usage("rate \"" + std::string(text) + "\" is not a size per second such as 7.3GB/s");
-  }
-  return bytes_s.value();
 }
 
 }  // namespace sluice

@@ -15,30 +15,60 @@
 
 namespace sluice {
 
-// sluice run. Exactly one of the four prompts is set.
-struct RunOptions {
+// What every command that answers takes.
+struct ReplyOptions {
   EngineOptions engine;
+  std::string system;
+  std::string reasoning_effort;  // empty: nothing is said about it
+  bool no_thinking = false;
+  bool show_thinking = false;
+  int64_t max_new = 256;
+  SamplingParams sampling;
+  std::vector<std::string> stop;
+  bool stats = false;
+};
+
+// sluice run. Exactly one of the four prompts is set.
+struct RunOptions : ReplyOptions {
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;  // "-": standard input
   std::optional<std::string> ids;          // "1,2,3"
   std::optional<std::string> messages;     // OpenAI-shaped JSON file; "-": standard input
   bool chat = false;                       // --prompt is a user message
-  std::string system;
-  std::string reasoning_effort;  // empty: nothing is said about it
-  bool no_thinking = false;
-  int64_t max_new = 256;
-  SamplingParams sampling;
-  std::vector<std::string> stop;
   bool json = false;
-  bool stats = false;
-  bool show_thinking = false;
   std::string dump;  // file to write, or empty
+};
+
+// sluice chat.
+struct ChatOptions : ReplyOptions {
+  ChatOptions() { max_new = 4096; }
+};
+
+// sluice serve.
+struct ServeOptions {
+  ServeOptions() { engine.sequences = 0; }
+  EngineOptions engine;
+  std::string host = "127.0.0.1";
+  uint16_t port = 8000;
+  std::vector<std::string> api_keys;
+  std::string api_key_file;
+  bool no_auth = false;
+  std::string model_name;   // empty: the directory's
+  std::string cors_origin;  // empty: none
+  int64_t queue = 64;
+  double pass_s_max = 0.0;  // 0: auto
+  double drain_timeout_s = 300.0;
+  int64_t max_connections = 4096;
+  bool quiet = false;        // no line for each request
+  bool log_prompts = false;
 };
 
 // sluice plan.
 struct PlanOptions {
   EngineOptions engine;
-  std::optional<uint64_t> disk_bytes_s;  // --disk
+  std::optional<uint64_t> disk_bytes_s;  // --disk, of one drive
+  int64_t drives = 1;
+  std::optional<double> hit;  // --hit: share of a token's experts found in memory
   bool json = false;
 };
 
@@ -65,7 +95,8 @@ struct HelpText {
 };
 
 struct CommandLine {
-  std::variant<RunOptions, PlanOptions, ConvertOptions, VerifyOptions, VersionOptions, HelpText>
+  std::variant<RunOptions, ChatOptions, ServeOptions, PlanOptions, ConvertOptions, VerifyOptions, VersionOptions,
+               HelpText>
       command;
 };
 
@@ -76,11 +107,5 @@ bool stdout_is_terminal();
 bool stderr_is_terminal();
 // Whether it is one that understands colours and the user wants them (NO_COLOR, TERM).
 bool stdout_has_colour();
-
-// "1,2,3" or "1 2 3" -> ids; kInvalid names the part that is no token id.
-Result<std::vector<TokenId>> parse_ids(std::string_view text);
-
-// "7.3GB/s" -> bytes a second; kInvalid names the text.
-Result<uint64_t> parse_rate(std::string_view text);
 
 }  // namespace sluice

@@ -1,9 +1,9 @@
 // sluice plan: the memory plan line by line, what a token costs the drive, and the predicted speed.
-#include <array>
-#include <cstdio>
+#include <optional>
 #include <string>
 
 #include "app/commands.h"
+#include "app/forecast_text.h"
 #include "app/output.h"
 #include "base/json.h"
 #include "base/size.h"
@@ -14,19 +14,7 @@ namespace {
 
 constexpr size_t kFingerprintShown = 16;  // contracts 3: the digits that name things
 
-std::string fixed(double value, int digits) {
-  std::array<char, 64> text;
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
 std::string bytes_text(double bytes) { return format_size(static_cast<uint64_t>(bytes)); }
-
-// One "name  value" line.
-std::string line(const std::string& name, const std::string& value) {
-  constexpr size_t kNameWidth = 16;
-  return name + std::string(kNameWidth - name.size(), ' ') + value + "\n";
-}
 
 std::string weights_text(const PlanReport& report) {
   std::string text = "spine " + format_size(report.spine_bytes) + " in " + report.plan.spine();
@@ -44,57 +32,29 @@ std::string token_text(const PlanReport& report) {
   return text + " = at most " + bytes_text(report.bytes_per_token(0.0));
 }
 
-// Three or so digits that matter.
-std::string rounded(double value) {
-  return fixed(value, value >= 100 ? 0 : value >= 1 ? 2 : value >= 0.01 ? 4 : 6);
-}
-
-// The bound T >= bytes / rate; the compute time of a pass is not part of it.
-std::string predicted_text(const PlanReport& report, double bytes_s, double hit,
-                           const std::string& why) {
-  const double bytes = report.bytes_per_token(hit);
-  if (bytes <= 0) return "the drive sets no limit once every expert was read: all weights fit";
-  return "at least " + rounded(bytes / bytes_s) + " s per token, at most " +
-         rounded(bytes_s / bytes) + " tokens/s: " + bytes_text(bytes) + why;
-}
-
-std::string prediction_text(const PlanReport& report, const PlanOptions& options) {
-  if (!options.disk_bytes_s) {
-    return line("predicted", "unknown without the drive's rate: give --disk, e.g. --disk 7.3GB/s");
-  }
-  const auto bytes_s = static_cast<double>(*options.disk_bytes_s);
-  const double hit = report.uniform_hit();
-  const bool partial = report.experts_per_token > 0 && hit < 1.0;
-  const std::string share =
-      " with " + fixed(hit * 100, 1) + " % of its experts found in memory, the share that fits";
-  std::string text = line("drive", format_size(*options.disk_bytes_s) + "/s as given");
-  text += line("predicted", predicted_text(report, bytes_s, hit, partial ? share : ""));
-  if (partial) {
-    text += line("or", predicted_text(report, bytes_s, 0.0, " with no expert found in memory"));
-  }
-  return text;
-}
-
-std::string report_text(const PlanReport& report, const PlanOptions& options) {
+std::string report_text(const PlanReport& report, const PlanOptions& options,
+                        const std::optional<Machine>& machine) {
   const EnginePlan& plan = report.plan;
   const MemoryPlan& memory = plan.memory;
   std::string text;
-  text += line("model", report.directory);
-  text += line("fingerprint", report.fingerprint.substr(0, kFingerprintShown));
-  text += line("weights", weights_text(report));
-  text += line("spine", plan.spine() + ", " + plan.spine_reason);
-  text += line("compute", std::string(plan.table->name) + ", " + std::to_string(plan.threads) +
+  text += report_line("model", report.directory);
+  text += report_line("fingerprint", report.fingerprint.substr(0, kFingerprintShown));
+  text += report_line("weights", weights_text(report));
+  text += report_line("spine", plan.spine() + ", " + plan.spine_reason);
+  text += report_line("compute", std::string(plan.table->name) + ", " + std::to_string(plan.threads) +
                               (plan.threads == 1 ? " thread" : " threads"));
-  text += line("context", std::to_string(plan.context_positions) + " positions of the model's " +
+  text += report_line("context", std::to_string(plan.context_positions) + " positions of the model's " +
                               std::to_string(report.max_positions));
   text += "\n" + memory.text();
   text += "the floor (least --ram) is " + format_size(memory.floor_bytes) + ", " +
           std::to_string(memory.floor_bytes) + " bytes\n\n";
-  text += line("pinned", std::to_string(memory.n_pinned()) + " of " +
+  text += report_line("pinned", std::to_string(memory.n_pinned()) + " of " +
                              std::to_string(report.n_layers) + " layers");
-  text += line("rows per pass", std::to_string(memory.rows_max));
-  text += line("read per token", token_text(report));
-  return text + prediction_text(report, options);
+  text += report_line("rows per pass", std::to_string(memory.rows_max));
+  text += report_line("read per token", token_text(report));
+  if (machine) return text + forecast_text(report, options, *machine);
+  return text + report_line("predicted",
+                            "unknown without the drive's rate: give --disk, e.g. --disk 7.3GB/s");
 }
 
 Json sizes_json(const CheckpointSizes& sizes) {
@@ -107,7 +67,8 @@ Json sizes_json(const CheckpointSizes& sizes) {
           {"latent_bytes_per_token", sizes.latent_bytes_per_token}};
 }
 
-Json report_json(const PlanReport& report, const PlanOptions& options) {
+Json report_json(const PlanReport& report, const PlanOptions& options,
+                 const std::optional<Machine>& machine) {
   const EnginePlan& plan = report.plan;
   Json claims = Json::array();
   for (const Claim& claim : plan.memory.claims) {
@@ -136,14 +97,8 @@ Json report_json(const PlanReport& report, const PlanOptions& options) {
                {"spine_streamed_bytes", report.spine_streamed_bytes},
                {"experts_per_token", report.experts_per_token},
                {"bytes_per_token_no_hits", report.bytes_per_token(0.0)},
-               {"uniform_hit", report.uniform_hit()},
                {"checkpoint", sizes_json(report.sizes)}};
-  if (options.disk_bytes_s) {
-    const auto bytes_s = static_cast<double>(*options.disk_bytes_s);
-    json["disk_bytes_s"] = *options.disk_bytes_s;
-    json["predicted_s_per_token_no_hits"] = report.bytes_per_token(0.0) / bytes_s;
-    json["predicted_s_per_token_uniform"] = report.bytes_per_token(report.uniform_hit()) / bytes_s;
-  }
+  if (machine) json["predicted"] = forecast_json(report, options, *machine);
   return json;
 }
 
@@ -151,8 +106,10 @@ Json report_json(const PlanReport& report, const PlanOptions& options) {
 
 Result<int> plan_command(const PlanOptions& options) {
   TRY(const PlanReport report, make_plan_report(options.engine));
-  TRY_OK(write_out(options.json ? dump_json(report_json(report, options)) + "\n"
-                                : report_text(report, options)));
+  std::optional<Machine> machine;
+  if (options.disk_bytes_s) machine = described_machine(report, options);
+  TRY_OK(write_out(options.json ? dump_json(report_json(report, options, machine)) + "\n"
+                                : report_text(report, options, machine)));
   return kExitDone;
 }
 

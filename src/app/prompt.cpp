@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "app/option_values.h"
 #include "base/json.h"
 #include "io/file.h"
 

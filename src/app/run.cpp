@@ -1,6 +1,5 @@
 // sluice run: one prompt in, one reply out, as text while it comes or as one JSON object at its
 // end.
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,9 +9,9 @@
 #include "app/output.h"
 #include "app/prompt.h"
 #include "app/reply_printer.h"
+#include "app/stats.h"
 #include "app/write_file.h"
 #include "base/json.h"
-#include "base/size.h"
 #include "engine/engine.h"
 
 namespace sluice {
@@ -52,25 +51,15 @@ Json reply_json(const Prompt& prompt, const GenerateReply& reply, const Engine& 
   }
   json["finish_reason"] = finish_reason_name(reply.finish);
   json["stats"] = stats_json(reply.stats, engine);
+  if (engine.emulated() != nullptr) {
+    const EmulatedDrive::Stats drive = engine.emulated()->stats();
+    json["stats"]["emulated"] = {{"reads", drive.reads},
+                                 {"bytes", drive.bytes},
+                                 {"busy_s", drive.busy_s},
+                                 {"late_reads", drive.late_reads},
+                                 {"late_s", drive.late_s}};
+  }
   return json;
-}
-
-void print_stats(const GenerateStats& stats, const Engine& engine) {
-  const EnginePlan& plan = engine.plan();
-  std::fprintf(stderr,
-               "prompt %lld tokens in %.3f s, first token after %.3f s, %lld new tokens, "
-               "%.2f tokens/s\n",
-               static_cast<long long>(stats.prompt_tokens), stats.prefill_s, stats.ttft_s,
-               static_cast<long long>(stats.new_tokens), stats.decode_tok_s);
-  std::fprintf(stderr, "read %s (%.2f GB/s), experts %llu found in memory and %llu read\n",
-               format_size(stats.bytes_read).c_str(), stats.read_gb_s(),
-               static_cast<unsigned long long>(stats.expert_hits),
-               static_cast<unsigned long long>(stats.expert_misses));
-  std::fprintf(stderr, "spine %s (%lld of %zu layers pinned), %s, threads %d, ram %s, reads %s\n",
-               plan.spine().c_str(), static_cast<long long>(plan.memory.n_pinned()),
-               plan.memory.layer_pinned.size(), plan.table->name, plan.threads,
-               format_size(plan.memory.ram_bytes).c_str(),
-               engine.direct() ? "direct" : "through the page cache");
 }
 
 Status dump(Engine& engine, const Prompt& prompt, const std::string& path) {

@@ -10,6 +10,11 @@ uint64_t xxh3_64(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+Hash128 xxh3_128(std::span<const std::byte> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {.low = hash.low64, .high = hash.high64};
+}
+
 struct Xxh3::State {
   XXH3_state_t* xxh = XXH3_createState();
   ~State() { XXH3_freeState(xxh); }

@@ -1,5 +1,5 @@
-// The one wrapper of xxHash: XXH3-64 (seed 0), the checksum of what we write. Detects damage, not
-// malice. Values; one owner.
+// The one wrapper of xxHash: XXH3-64 (seed 0), the checksum of what we write, and XXH3-128, which
+// names it. Detects damage, not malice. Values; one owner.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,14 @@ namespace sluice {
 
 uint64_t xxh3_64(std::span<const std::byte> bytes);
 
-// The same over bytes that come in pieces.
+struct Hash128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  bool operator==(const Hash128&) const = default;
+};
+Hash128 xxh3_128(std::span<const std::byte> bytes);
+
+// XXH3-64 over bytes that come in pieces.
 class Xxh3 {
  public:
   Xxh3();

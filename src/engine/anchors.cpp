@@ -115,7 +115,7 @@ bool AnchorReport::pass() const { return std::ranges::all_of(lines, &AnchorLine:
 Result<AnchorReport> check_anchors(const EngineOptions& options, int64_t n_layers_max,
                                    const AnchorTable& table, const std::atomic<bool>* stop) {
   TRY(const Checkpoint checkpoint,
-      Checkpoint::open(options.model, options.direct, {.leading_layers = n_layers_max}));
+      Checkpoint::open(options.model, options.direct, {.leading_layers = n_layers_max, .open_file = options.open_file}));
   TRY_OK(check_model(checkpoint, table));
   const auto n_positions = static_cast<int64_t>(table.ids.size()) + 1;  // one more for `next`
   TRY(Opened opened, open_model(checkpoint, options, n_positions));

@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "engine/emulation.h"
+#include "engine/session.h"
 #include "format/checkpoint.h"
+#include "format/fingerprint.h"
+#include "format/pack_layout.h"
 #include "io/file.h"
 #include "model/pages.h"
-#include "model/state.h"
 
 namespace sluice {
 namespace {
@@ -32,21 +35,34 @@ Result<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
 }  // namespace
 
 struct Engine::Impl {
-  // The model and the state borrow from the members above them.
+  // The model and the session borrow from the members above them.
+  std::shared_ptr<const GeneratedModel> emulated;
   std::unique_ptr<Checkpoint> checkpoint;
   EnginePlan plan;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
   std::unique_ptr<PagePool> pages;
-  std::unique_ptr<State> state;
+  std::unique_ptr<Session> session;
+  float qkv_norm_eps = kQkvNormEps;
+
+  Result<StateKey> key() const {
+    TRY(std::string digits, fingerprint(*checkpoint));
+    return StateKey{.fingerprint = std::move(digits),
+                    .spine = std::string(plan.pack ? kPackPolicy : "bf16"),
+                    .family = plan.table->family,
+                    .qkv_norm_eps = qkv_norm_eps};
+  }
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
+Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& given) {
   auto impl = std::make_unique<Impl>();
-  TRY(Checkpoint checkpoint, Checkpoint::open(options.model, options.direct));
+  EngineOptions options = given;
+  TRY(impl->emulated, emulate_drives(options));
+  TRY(Checkpoint checkpoint, Checkpoint::open(options.model, options.direct,
+                                              {.leading_layers = {}, .open_file = options.open_file}));
   impl->checkpoint = std::make_unique<Checkpoint>(std::move(checkpoint));
   TRY(impl->plan, plan_engine(*impl->checkpoint, options));
   TRY(Tokenizer tokenizer, open_tokenizer(*impl->checkpoint));
@@ -58,7 +74,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
                                 .pack = impl->plan.pack.get()}));
   const Config& config = impl->checkpoint->config();
   impl->pages = std::make_unique<PagePool>(PageShape(config), impl->plan.context_positions);
-  impl->state = std::make_unique<State>(config, *impl->pages, kTentativeRowsMax);
+  impl->session = std::make_unique<Session>(config, *impl->pages, kTentativeRowsMax);
+  impl->qkv_norm_eps = options.qkv_norm_eps;
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -80,8 +97,8 @@ GenerateReply Engine::generate(const GenerateRequest& request, const std::atomic
     reply.reasoning += delta.reasoning;
     if (on_text && !delta.empty()) on_text(delta);
   };
-  TokenReply made = generate_tokens(*impl_->model, *impl_->state, plan().context_positions, tokens,
-                                    cancel, [&](TokenId token) {
+  TokenReply made = generate_tokens(*impl_->model, *impl_->session, plan().context_positions,
+                                    tokens, cancel, [&](TokenId token) {
                                       pass_on(text.push(token));
                                       return !text.stopped();
                                     });
@@ -97,6 +114,22 @@ GenerateReply Engine::generate(const GenerateRequest& request, const std::atomic
   return reply;
 }
 
+int64_t Engine::known_tokens(std::span<const TokenId> prompt) const {
+  return impl_->session->known(prompt);
+}
+
+Result<SavedState> Engine::save_state(const std::filesystem::path& directory,
+                                      std::span<const TokenId> prompt) {
+  TRY(const StateKey key, impl_->key());
+  impl_->session->resume(prompt);
+  return impl_->session->save(directory, key);
+}
+
+Result<int64_t> Engine::load_state(const std::filesystem::path& file) {
+  TRY(const StateKey key, impl_->key());
+  return impl_->session->load(file, key);
+}
+
 Result<Capture> Engine::capture(std::span<const TokenId> prompt, const std::atomic<bool>* cancel) {
   Batch batch;
   const auto n_rows = static_cast<int64_t>(prompt.size());
@@ -108,16 +141,18 @@ Result<Capture> Engine::capture(std::span<const TokenId> prompt, const std::atom
                                     std::to_string(impl_->model->rows_max()) + " of the " +
                                     std::to_string(n_rows) + " tokens; raise --ram"};
   }
-  impl_->state->reset();
-  batch.sequences.push_back({.state = impl_->state.get(),
-                             .tokens = std::move(request.prompt),
+  Session& session = *impl_->session;
+  session.reset();
+  batch.sequences.push_back({.state = &session.state(),
+                             .tokens = request.prompt,
                              .fate = RowFate::kKeep,
                              .n_logits = n_rows});
   std::vector<float> logits(static_cast<size_t>(n_rows * config().vocab_size));
   Capture capture;
   TRY_OK(
       impl_->model->forward(batch, {logits.data(), n_rows, config().vocab_size}, cancel, &capture));
-  impl_->model->capture_state(*impl_->state, capture);
+  session.append(request.prompt);
+  impl_->model->capture_state(session.state(), capture);
   return capture;
 }
 
@@ -125,5 +160,6 @@ const Config& Engine::config() const { return impl_->checkpoint->config(); }
 const Tokenizer& Engine::tokenizer() const { return *impl_->tokenizer; }
 const EnginePlan& Engine::plan() const { return impl_->plan; }
 bool Engine::direct() const { return impl_->model->direct(); }
+const GeneratedModel* Engine::emulated() const { return impl_->emulated.get(); }
 
 }  // namespace sluice

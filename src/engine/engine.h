@@ -1,10 +1,12 @@
 // A model opened and ready: checkpoint, memory plan, model, tokenizer and one sequence. One owner.
-// Several engines may live in one process. Nothing outlasts a request: after an error or a cancel
-// the next one runs as if it were the first.
+// Several engines may live in one process. What outlasts a request is only time saved: one that
+// goes on from the tokens of the last computes the rest, with the bits of a run from the start,
+// after an error or a cancel too.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "engine/options.h"
 #include "engine/plan.h"
 #include "engine/reply_text.h"
+#include "engine/state_file.h"
 #include "model/capture.h"
 #include "text/tokenizer.h"
 
@@ -54,6 +57,15 @@ class Engine {
   GenerateReply generate(const GenerateRequest& request, const std::atomic<bool>* cancel,
                          const OnText& on_text);
 
+  // How many tokens of `prompt` generate() would not compute again.
+  int64_t known_tokens(std::span<const TokenId> prompt) const;
+  // Writes the state from which generate(prompt) would go on into `directory` (state_file.h). kIo.
+  Result<SavedState> save_state(const std::filesystem::path& directory,
+                                std::span<const TokenId> prompt);
+  // Takes over a saved state and returns the number of its tokens; prompts that begin with them go
+  // on from it. Errors as state_file.h; nothing is known after one.
+  Result<int64_t> load_state(const std::filesystem::path& file);
+
   // Every intermediate tensor of one pass over `prompt`, logits of all its rows, and the state
   // after it. kBudget when the prompt does not fit one pass. For diagnosis: takes memory beyond the
   // plan.
@@ -63,6 +75,7 @@ class Engine {
   const Tokenizer& tokenizer() const;
   const EnginePlan& plan() const;
   bool direct() const;  // whether reads bypass the page cache
+  const GeneratedModel* emulated() const;  // on whose drives the model lies, or null
 
  private:
   struct Impl;

@@ -18,29 +18,32 @@ double seconds_since(Clock::time_point start) {
 // One request under way.
 class Generation {
  public:
-  Generation(Model& model, State& state, int64_t context_positions, const TokenRequest& request,
+  Generation(Model& model, Session& session, int64_t context_positions, const TokenRequest& request,
              const std::atomic<bool>* cancel)
       : model_(model),
-        state_(state),
+        session_(session),
         context_positions_(context_positions),
         request_(request),
         cancel_(cancel),
         sampler_(request.sampling, model.config().vocab_size, request.choice),
         logits_(static_cast<size_t>(model.config().vocab_size)) {
-    batch_.sequences.push_back({.state = &state, .tokens = {}});
+    batch_.sequences.push_back({.state = &session.state(), .tokens = {}});
   }
 
-  // Leaves the logits of the last prompt token.
+  // Leaves the logits of the last prompt token, and the session marked there.
   Status prefill() {
     const auto& prompt = request_.prompt;
     const int64_t n_prompt = static_cast<int64_t>(prompt.size());
-    for (int64_t begin = 0; begin < n_prompt;) {
+    reply_.stats.reused_tokens = session_.resume(prompt);
+    for (int64_t begin = reply_.stats.reused_tokens; begin < n_prompt;) {
       const int64_t end = std::min(n_prompt, begin + model_.rows_max());
       const auto chunk =
           std::span(prompt).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
       TRY_OK(forward(chunk, RowFate::kKeep, /*n_logits=*/end == n_prompt ? 1 : 0));
+      session_.append(chunk);
       begin = end;
     }
+    session_.mark();
     sampler_.add_prompt(prompt);
     reply_.stats.prefill_s = seconds_since(start_);
     return Ok{};
@@ -60,14 +63,15 @@ class Generation {
       if (std::ssize(reply_.ids) == request_.max_new || next_position() >= context_positions_)
         break;
       TRY_OK(forward({&token, 1}, RowFate::kTentative, /*n_logits=*/1));
-      state_.commit(1, model_.compute());
+      session_.state().commit(1, model_.compute());
+      session_.append({&token, 1});
     }
     reply_.finish = FinishReason::kLength;
     return Ok{};
   }
 
   TokenReply finish(const Status& status, uint64_t bytes_before, ExpertStore::Stats before) {
-    state_.rollback();
+    session_.state().rollback();
     if (!status.ok()) {
       const bool cancelled = status.error().code == Code::kCancelled;
       reply_.finish = cancelled ? FinishReason::kCancelled : FinishReason::kError;
@@ -108,7 +112,7 @@ class Generation {
   }
 
   Model& model_;
-  State& state_;
+  Session& session_;
   int64_t context_positions_;
   const TokenRequest& request_;
   const std::atomic<bool>* cancel_;
@@ -164,13 +168,12 @@ Status validate(const TokenRequest& request, const Config& config, int64_t conte
   return validate(request.sampling, config.vocab_size);
 }
 
-TokenReply generate_tokens(Model& model, State& state, int64_t context_positions,
+TokenReply generate_tokens(Model& model, Session& session, int64_t context_positions,
                            const TokenRequest& request, const std::atomic<bool>* cancel,
                            const OnToken& on_token) {
-  state.reset();
   const uint64_t bytes_before = model.bytes_read();
   const ExpertStore::Stats experts_before = model.expert_stats();
-  Generation generation(model, state, context_positions, request, cancel);
+  Generation generation(model, session, context_positions, request, cancel);
   Status status = generation.prefill();
   if (status.ok()) status = generation.decode(on_token);
   return generation.finish(status, bytes_before, experts_before);

@@ -1,5 +1,6 @@
-// Tokens to tokens: the prompt in passes as large as the plan allows, then one row a token, drawn
-// and committed. Knows nothing of text. One owner: the thread that owns model and state.
+// Tokens to tokens: what the session does not know of the prompt in passes as large as the plan
+// allows, then one row a token, drawn and committed. Knows nothing of text. One owner: the thread
+// that owns model and session.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,8 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "engine/sampler.h"
+#include "engine/session.h"
 #include "model/model.h"
-#include "model/state.h"
 
 namespace sluice {
 
@@ -32,6 +33,7 @@ struct TokenRequest {
 // Times in seconds, counts of this request alone.
 struct GenerateStats {
   int64_t prompt_tokens = 0;
+  int64_t reused_tokens = 0;  // of the prompt: known from an earlier request
   int64_t new_tokens = 0;
   double prefill_s = 0.0;  // passes over the prompt
   double ttft_s = 0.0;     // from the call to the first token
@@ -61,10 +63,10 @@ using OnToken = std::function<bool(TokenId)>;
 // token outside the vocabulary, a prompt that leaves no room for a token in `context_positions`.
 Status validate(const TokenRequest& request, const Config& config, int64_t context_positions);
 
-// Runs a validated request on `state`, which is reset first. `cancel` may be null; it is read
-// before every token and by the model in every layer. Whatever the finish, `state` can be used
-// again.
-TokenReply generate_tokens(Model& model, State& state, int64_t context_positions,
+// Runs a validated request on `session`, from as far as it knows the prompt. `cancel` may be null;
+// it is read before every token and by the model in every layer. Whatever the finish, `session` can
+// be used again.
+TokenReply generate_tokens(Model& model, Session& session, int64_t context_positions,
                            const TokenRequest& request, const std::atomic<bool>* cancel,
                            const OnToken& on_token);
 

@@ -16,26 +16,46 @@ namespace {
 
 constexpr int64_t kContextAutoMin = 4096;  // a plain conversation
 constexpr uint64_t kContextShare = 16;     // of the memory
+constexpr uint64_t kStateShare = 16;       // of the memory
+constexpr int64_t kSequencesAutoMax = 16;
+constexpr int64_t kSequencesMax = 1024;    // above it a number is a typing error
 constexpr int kThreadsMax = 1024;          // above it a number is a typing error
 
 // Head-room for the system, the page cache of small files and this program itself.
 uint64_t automatic_ram() { return host_memory_limit() / 5 * 4; }
 
-int64_t automatic_context(const Config& config, uint64_t ram_bytes) {
-  const uint64_t share = ram_bytes / kContextShare;
+// Positions that the context's share of the memory holds.
+int64_t share_positions(const Config& config, uint64_t ram_bytes) {
   const uint64_t page = page_bytes(config, kPagePositions);
   // A model without MLA layers needs no pages: only its own limit counts.
-  const int64_t fits =
-      page == 0 ? config.max_positions : static_cast<int64_t>(share / page) * kPagePositions;
+  if (page == 0) return config.max_positions;
+  return static_cast<int64_t>(ram_bytes / kContextShare / page) * kPagePositions;
+}
+
+int64_t automatic_context(const Config& config, uint64_t ram_bytes) {
+  const int64_t fits = share_positions(config, ram_bytes);
   return std::min(std::max(fits, kContextAutoMin), config.max_positions);
+}
+
+int64_t automatic_sequences(const Config& config, uint64_t ram_bytes) {
+  const uint64_t bytes = std::max<uint64_t>(state_bytes(config, kTentativeRowsMax), 1);
+  const auto fits = static_cast<int64_t>(std::min<uint64_t>(ram_bytes / kStateShare / bytes,
+                                                            uint64_t{kSequencesAutoMax}));
+  return std::max<int64_t>(fits, 1);
+}
+
+// At least one whole context, at most one for each sequence.
+int64_t pool_positions(const Config& config, uint64_t ram_bytes, const EnginePlan& plan) {
+  return std::clamp(share_positions(config, ram_bytes), plan.context_positions,
+                    plan.context_positions * plan.n_sequences);
 }
 
 Result<MemoryPlan> plan_context(const Checkpoint& checkpoint, const EngineOptions& options,
                                 const EnginePlan& plan) {
   const uint64_t ram_bytes = options.ram_bytes ? options.ram_bytes : automatic_ram();
-  const PlanDemand demand{.n_sequences = 1,
-                          .context_positions = plan.context_positions,
-                          .n_logits = 1,
+  const PlanDemand demand{.n_sequences = plan.n_sequences,
+                          .context_positions = plan.pool_positions,
+                          .n_logits = plan.logit_rows,
                           .threads = plan.threads};
   PlanInput input = plan_input(checkpoint, demand, ram_bytes, plan.pack.get());
   input.expert_cache_bytes = options.expert_cache_bytes;
@@ -49,9 +69,16 @@ Status plan_memory(const Checkpoint& checkpoint, const EngineOptions& options, E
   const uint64_t ram_bytes = options.ram_bytes ? options.ram_bytes : automatic_ram();
   plan.context_positions =
       automatic ? automatic_context(config, ram_bytes) : options.context_positions;
+  plan.n_sequences =
+      options.sequences ? options.sequences : automatic_sequences(config, ram_bytes);
+  plan.logit_rows = plan.n_sequences + options.score_rows;
+  plan.pool_positions = pool_positions(config, ram_bytes, plan);
   auto memory = plan_context(checkpoint, options, plan);
-  if (!memory.ok() && automatic) {
-    plan.context_positions = std::min(kContextAutoMin, config.max_positions);
+  if (!memory.ok() && (automatic || options.sequences == 0)) {
+    if (automatic) plan.context_positions = std::min(kContextAutoMin, config.max_positions);
+    if (options.sequences == 0) plan.n_sequences = 1;
+    plan.logit_rows = plan.n_sequences + options.score_rows;
+    plan.pool_positions = plan.context_positions;
     memory = plan_context(checkpoint, options, plan);
   }
   TRY(plan.memory, std::move(memory));
@@ -98,6 +125,10 @@ Status check_numbers(const Config& config, const EngineOptions& options) {
                                      " is outside what the model can hold; give 1 to " +
                                      std::to_string(config.max_positions)};
   }
+  if (options.sequences < 0 || options.sequences > kSequencesMax) {
+    return Error{Code::kInvalid,
+                 "--parallel must lie between 1 and " + std::to_string(kSequencesMax)};
+  }
   if (!(options.qkv_norm_eps > 0.0f && options.qkv_norm_eps < 1.0f)) {
     return Error{Code::kInvalid, "--qkv-norm-eps must lie between 0 and 1"};
   }
@@ -132,11 +163,6 @@ double PlanReport::bytes_per_token(double hit) const {
   return static_cast<double>(spine_streamed_bytes) + experts * (1.0 - hit);
 }
 
-double PlanReport::uniform_hit() const {
-  if (n_experts == 0) return 1.0;
-  return std::min(1.0, static_cast<double>(expert_slots()) / static_cast<double>(n_experts));
-}
-
 namespace {
 
 // Payload of the spine in the format that is used.
@@ -153,12 +179,15 @@ uint64_t spine_bytes(const Checkpoint& checkpoint, const PackFile* pack) {
 }  // namespace
 
 Result<PlanReport> make_plan_report(const EngineOptions& options) {
-  TRY(const Checkpoint checkpoint, Checkpoint::open(options.model, options.direct));
+  TRY(const Checkpoint checkpoint,
+      Checkpoint::open(options.model, options.direct,
+                       {.leading_layers = {}, .open_file = options.open_file}));
   PlanReport report;
   TRY(report.plan, plan_engine(checkpoint, options));
   TRY(report.fingerprint, fingerprint(checkpoint));
   const Config& config = checkpoint.config();
   report.sizes = checkpoint_sizes(checkpoint);
+  report.work = model_work(checkpoint, report.plan.memory, report.plan.pack.get());
   report.directory = checkpoint.directory().string();
   report.n_layers = config.n_layers;
   report.max_positions = config.max_positions;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint_sizes.h"
+#include "engine/forecast.h"
 #include "engine/options.h"
 #include "format/checkpoint.h"
 #include "format/pack_file.h"
@@ -21,7 +22,10 @@ struct EnginePlan {
   MemoryPlan memory;
   const KernelTable* table = nullptr;
   int threads = 0;
-  int64_t context_positions = 0;
+  int64_t context_positions = 0;   // prompt and reply of one sequence at most
+  int64_t n_sequences = 1;         // computed at once
+  int64_t pool_positions = 0;      // of all sequences together
+  int64_t logit_rows = 1;          // of one pass
   std::unique_ptr<PackFile> pack;  // null: the bf16 spine
   std::string spine_reason;        // why this spine: a few words for people
   std::string spine() const { return pack ? "int8 (quantised)" : "bf16"; }
@@ -30,7 +34,9 @@ struct EnginePlan {
 // The automatic spine is int8 when its pack is complete and the bf16 spine does not fit in memory.
 // Automatic memory is 80 % of the host's limit. Automatic context is what a sixteenth of the memory
 // holds, at least 4,096 positions and at most the model's, in whole pages; it gives way to 4,096
-// before the plan is refused. Errors: kBudget names the floor; kInvalid and kUnsupported name the
+// before the plan is refused. Several sequences share a pool of positions: what a sixteenth of the
+// memory holds, at least one context and at most one for each. The automatic number of sequences is
+// that whose states fit in a sixteenth of the memory, 1 to 16. Errors: kBudget names the floor; kInvalid and kUnsupported name the
 // option and the cure.
 Result<EnginePlan> plan_engine(const Checkpoint& checkpoint, const EngineOptions& options);
 
@@ -38,6 +44,7 @@ Result<EnginePlan> plan_engine(const Checkpoint& checkpoint, const EngineOptions
 struct PlanReport {
   EnginePlan plan;
   CheckpointSizes sizes;
+  ModelWork work;
   std::string directory;
   std::string fingerprint;  // 64 hex digits
   int64_t n_layers = 0;
@@ -52,8 +59,6 @@ struct PlanReport {
   // Bytes that the drive must deliver for one token computed alone, when `hit` of its experts are
   // found in memory.
   double bytes_per_token(double hit) const;
-  // The hit rate if every expert were as likely as any other: the share of them that fits.
-  double uniform_hit() const;
 };
 
 Result<PlanReport> make_plan_report(const EngineOptions& options);

@@ -11,7 +11,11 @@ ReplyText::ReplyText(const Tokenizer& tokenizer, ReplyForm form,
 }
 
 TextDelta ReplyText::push(TokenId id) {
-  if (!parser_) return {.reasoning = {}, .text = stops_.feed(decoder_.push(id))};
+  if (!parser_) {
+    TextDelta delta;
+    feed_text(decoder_.push(id), delta);
+    return delta;
+  }
   parser_->push(id);
   return take_chat_deltas();
 }
@@ -22,7 +26,7 @@ TextDelta ReplyText::finish() {
     parser_->finish();
     delta = take_chat_deltas();
   } else {
-    delta.text = stops_.feed(decoder_.flush());
+    feed_text(decoder_.flush(), delta);
   }
   delta.text += stops_.flush();
   return delta;
@@ -31,10 +35,30 @@ TextDelta ReplyText::finish() {
 TextDelta ReplyText::take_chat_deltas() {
   TextDelta delta;
   for (const ReplyDelta& part : parser_->take_deltas()) {
-    if (part.kind == ReplyDelta::Kind::kReasoning) delta.reasoning += part.text;
-    if (part.kind == ReplyDelta::Kind::kContent) delta.text += stops_.feed(part.text);
+    switch (part.kind) {
+      case ReplyDelta::Kind::kReasoning:
+        delta.reasoning += part.text;
+        break;
+      case ReplyDelta::Kind::kContent:
+        feed_text(part.text, delta);
+        break;
+      case ReplyDelta::Kind::kCallBegin: {
+        const ReplyCall& call = parser_->reply().calls[part.call];
+        delta.calls.push_back(
+            {.call = part.call, .begins = true, .id = call.id, .name = call.name});
+        break;
+      }
+      case ReplyDelta::Kind::kArguments:
+        delta.calls.push_back({.call = part.call, .arguments = part.text});
+        break;
+    }
   }
   return delta;
+}
+
+void ReplyText::feed_text(std::string_view text, TextDelta& delta) {
+  delta.text_bytes += text.size();
+  delta.text += stops_.feed(text);
 }
 
 std::vector<ReplyCall> ReplyText::tool_calls() const {

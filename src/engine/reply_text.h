@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -18,11 +19,23 @@ namespace sluice {
 // inside the thinking or inside the answer.
 enum class ReplyForm { kRaw, kThinking, kAnswer };
 
+// A piece of a tool call.
+struct CallDelta {
+  size_t call = 0;      // position among the reply's calls
+  bool begins = false;  // the first piece of a call, which has its id and name
+  std::string id = {};
+  std::string name = {};
+  std::string arguments = {};  // JSON text that became certain
+};
+
 // What became certain. Complete UTF-8.
 struct TextDelta {
   std::string reasoning;
   std::string text;
-  bool empty() const { return reasoning.empty() && text.empty(); }
+  std::vector<CallDelta> calls = {};  // chat only
+  // Bytes by which the text grew before the search for stop strings held some of it back.
+  size_t text_bytes = 0;
+  bool empty() const { return reasoning.empty() && text.empty() && calls.empty(); }
 };
 
 class ReplyText {
@@ -41,6 +54,7 @@ class ReplyText {
 
  private:
   TextDelta take_chat_deltas();
+  void feed_text(std::string_view text, TextDelta& delta);
 
   std::optional<ReplyParser> parser_;  // of a chat
   StreamDecoder decoder_;              // of raw text

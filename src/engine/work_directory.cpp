@@ -38,7 +38,8 @@ Result<std::unique_ptr<PackFile>> find_pack(const Checkpoint& checkpoint,
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::unique_ptr<PackFile>();
   TRY(std::string digits, fingerprint(checkpoint));
-  return PackFile::open(path, plan_pack(checkpoint, std::move(digits)), options.direct);
+  return PackFile::open(path, plan_pack(checkpoint, std::move(digits)), options.direct,
+                        options.open_file);
 }
 
 }  // namespace sluice

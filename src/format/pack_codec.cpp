@@ -20,6 +20,7 @@ constexpr size_t kPolicyBytes = 16;  // zero-padded text
 // Offsets of the header's fields.
 constexpr size_t kVersionAt = 8;
 constexpr size_t kFingerprintAt = 16;
+constexpr size_t kTableAt = 96;  // offset, then bytes
 constexpr size_t kChecksumAt = kPackHeaderBytes - 8;
 
 // Appends values and texts.
@@ -79,6 +80,60 @@ void append_entry(ByteWriter& out, const PackTensor& tensor) {
   out.value(tensor.bytes);
   out.value(tensor.checksum);
   out.text(tensor.name);
+}
+
+constexpr std::array<Dtype, 4> kDtypes = {Dtype::kOther, Dtype::kBf16, Dtype::kF32, Dtype::kI8};
+constexpr uint32_t kRankMax = 8;
+
+// Takes values and texts from the front of a table; everything is zero once it is too short.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <class T>
+  T value() {
+    if (!enough(sizeof(T))) return T{};
+    const T v = value_at<T>(bytes_, 0);
+    bytes_ = bytes_.subspan(sizeof(T));
+    return v;
+  }
+  std::string text(size_t size) {
+    if (!enough(size)) return {};
+    std::string text = text_at(bytes_, 0, size);
+    bytes_ = bytes_.subspan(size);
+    return text;
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  bool enough(size_t size) {
+    ok_ = ok_ && size <= bytes_.size();
+    return ok_;
+  }
+  std::span<const std::byte> bytes_;
+  bool ok_ = true;
+};
+
+// The next entry; false when it is none.
+bool take_entry(ByteReader& in, PackTensor& tensor) {
+  const auto name_bytes = in.value<uint16_t>();
+  const auto dtype = in.value<uint16_t>();
+  const auto rank = in.value<uint32_t>();
+  if (!in.ok() || dtype == 0 || dtype >= kDtypes.size() || rank == 0 || rank > kRankMax) {
+    return false;
+  }
+  tensor.dtype = kDtypes[dtype];
+  for (uint32_t i = 0; i < rank; ++i) tensor.shape.push_back(in.value<int64_t>());
+  tensor.cols = tensor.shape.back();
+  tensor.rows = tensor.shape.front();
+  tensor.offset = in.value<uint64_t>();
+  tensor.bytes = in.value<uint64_t>();
+  tensor.checksum = in.value<uint64_t>();
+  tensor.name = in.text(name_bytes);
+  constexpr int64_t kDimMax = int64_t{1} << 31;
+  const bool sane =
+      std::ranges::all_of(tensor.shape, [](int64_t dim) { return dim > 0 && dim < kDimMax; });
+  if (!in.ok() || !sane) return false;
+  return !tensor.has_scales() || (rank == 2 && tensor.scales_at() < tensor.bytes);
 }
 
 }  // namespace
@@ -169,6 +224,35 @@ bool take_pack_checksums(std::span<const std::byte> entries, PackGroup& group) {
   if (!std::ranges::equal(entries, encode_pack_entries(found))) return false;
   group = std::move(found);
   return true;
+}
+
+Result<std::vector<PackTensor>> read_pack_table(const File& file) {
+  const auto corrupt = [&file](const char* why) {
+    return Error{Code::kCorrupt, file.path() + " " + why + ": make it again"};
+  };
+  if (file.size() < kPackHeaderBytes) return corrupt("is too short for an int8 pack");
+  PackBytes header(kPackHeaderBytes);
+  TRY_OK(file.read_at(0, header));
+  const auto table_offset = value_at<uint64_t>(header, kTableAt);
+  const auto table_bytes = value_at<uint64_t>(header, kTableAt + 8);
+  const bool right =
+      text_at(header, 0, kHeaderMagic.size()) == kHeaderMagic &&
+      xxh3_64(std::span(header).first(kChecksumAt)) == value_at<uint64_t>(header, kChecksumAt);
+  if (!right || !file.check_range(table_offset, table_bytes).ok()) {
+    return corrupt("has a damaged header");
+  }
+  PackBytes table(table_bytes);
+  TRY_OK(file.read_at(table_offset, table));
+  ByteReader in(table);
+  const auto n_tensors = in.value<uint64_t>();
+  std::vector<PackTensor> tensors;
+  for (uint64_t i = 0; i < n_tensors; ++i) {
+    PackTensor& tensor = tensors.emplace_back();
+    if (!take_entry(in, tensor) || !file.check_range(tensor.offset, tensor.bytes).ok()) {
+      return corrupt("has a damaged table at its end");
+    }
+  }
+  return tensors;
 }
 
 }  // namespace sluice

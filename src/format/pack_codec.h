@@ -31,4 +31,8 @@ Status check_pack_header(std::span<const std::byte> header, const PackLayout& la
 // not those of the group.
 bool take_pack_checksums(std::span<const std::byte> entries, PackGroup& group);
 
+// The tensors that the table of `file` lists, with what an entry says of them, by header and table
+// alone: for tools without the checkpoint. kCorrupt names the file.
+Result<std::vector<PackTensor>> read_pack_table(const File& file);
+
 }  // namespace sluice

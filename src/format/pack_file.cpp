@@ -42,8 +42,9 @@ PackFile::PackFile(FilePtr file, PackLayout layout)
     : file_(std::move(file)), layout_(std::move(layout)) {}
 
 Result<std::unique_ptr<PackFile>> PackFile::open(const std::filesystem::path& path,
-                                                 PackLayout layout, Direct direct) {
-  TRY(FilePtr opened, File::open(path, direct));
+                                                 PackLayout layout, Direct direct,
+                                                 const OpenFile& open_file) {
+  TRY(FilePtr opened, open_file(path, direct));
   const File& file = *opened;
   if (file.size() < kPackHeaderBytes) {
     return unusable(file, Code::kCorrupt, "is too short for an int8 pack");

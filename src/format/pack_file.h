@@ -21,7 +21,8 @@ class PackFile {
   // kIo (missing, unreadable), kCorrupt (truncated, damaged, of another checkpoint), kUnsupported
   // (another version).
   static Result<std::unique_ptr<PackFile>> open(const std::filesystem::path& path,
-                                                PackLayout layout, Direct direct);
+                                                PackLayout layout, Direct direct,
+                                                const OpenFile& open_file = File::open);
 
   const File& file() const { return *file_; }
   const PackLayout& layout() const { return layout_; }  // with the checksums of the table

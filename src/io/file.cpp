@@ -124,15 +124,20 @@ Result<FilePtr> File::open(const std::filesystem::path& path, Direct direct) {
   return FilePtr(std::make_unique<DiskFile>(name, info, std::move(fd), std::move(direct_fd)));
 }
 
+Status File::check_range(uint64_t offset, uint64_t bytes) const {
+  if (offset > size_ || bytes > size_ - offset) return ends_early(size_, offset, bytes);
+  return Ok{};
+}
+
 Status File::read_at(uint64_t offset, std::span<std::byte> out) const {
-  if (offset > size_ || out.size() > size_ - offset) return ends_early(size_, offset, out.size());
+  TRY_OK(check_range(offset, out.size()));
   return read_bytes(offset, out);
 }
 
 Result<std::span<const std::byte>> File::read_direct(uint64_t offset, uint64_t bytes,
                                                      std::span<std::byte> slot,
                                                      std::atomic<uint64_t>& bytes_read) const {
-  if (offset > size_ || bytes > size_ - offset) return ends_early(size_, offset, bytes);
+  TRY_OK(check_range(offset, bytes));
   const uint64_t begin = round_down(offset, kPageBytes);
   const uint64_t lead_bytes = offset - begin;
   const uint64_t hull_bytes = bytes == 0 ? 0 : round_up(lead_bytes + bytes, kPageBytes);

@@ -61,6 +61,13 @@ class File {
   virtual bool direct() const = 0;
   // The descriptor that whole pages may be read from right now, or -1: only by read_pages.
   virtual int page_fd() const { return -1; }
+  // The same bytes on several drives (mirrored_file.h), any of which a read may go to; a plain file
+  // is its only copy.
+  virtual size_t n_copies() const { return 1; }
+  virtual const File& copy(size_t /*index*/) const { return *this; }
+
+  // Whether the range lies within the file; else kCorrupt, as the reads give it.
+  Status check_range(uint64_t offset, uint64_t bytes) const;
 
   // Fills all of `out` from `offset` through the page cache. Any alignment.
   // kCorrupt when the file ends before, kIo with offset and errno text otherwise.

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace sluice {
+namespace {
+
+int64_t pages_of(int64_t positions) { return (positions + kPagePositions - 1) / kPagePositions; }
+
+}  // namespace
 
 KdaShape::KdaShape(const Config& config)
     : n_heads(config.kda.n_heads),
@@ -30,11 +35,38 @@ void State::reset() {
   page_table_.clear();
   std::ranges::fill(committed_.span(), 0.0f);
   length_ = n_tentative_ = 0;
+  drop_mark();
+}
+
+void State::mark() {
+  CHECK(n_tentative_ == 0);
+  std::ranges::copy(committed_.span(), spare_.data());
+  mark_length_ = length_;
+}
+
+void State::return_to_mark() {
+  CHECK(mark_length_ >= 0 && mark_length_ <= length_ && n_tentative_ == 0);
+  std::ranges::copy(spare_.span(), committed_.data());
+  length_ = mark_length_;
+  const auto n_pages = static_cast<size_t>(pages_of(length_));
+  while (page_table_.size() > n_pages) {
+    pages_->give_back(page_table_.back());
+    page_table_.pop_back();
+  }
+}
+
+std::span<float> State::page_floats(int64_t index) const {
+  const int32_t page = page_table_[static_cast<size_t>(index)];
+  return {pages_->rows(page, 0), static_cast<size_t>(pages_->shape().floats())};
+}
+
+Status State::begin_restore(int64_t length) {
+  reset();
+  return reserve(length);
 }
 
 Status State::reserve(int64_t n_rows) {
-  const auto pages_needed =
-      static_cast<size_t>((length_ + n_rows + kPagePositions - 1) / kPagePositions);
+  const auto pages_needed = static_cast<size_t>(pages_of(length_ + n_rows));
   const size_t pages_before = page_table_.size();
   while (page_table_.size() < pages_needed) {
     Result<int32_t> page = pages_->take();
@@ -54,6 +86,7 @@ void State::finish_keep(int64_t n_rows) {
   std::swap(committed_, spare_);
   length_ += n_rows;
   n_tentative_ = 0;
+  drop_mark();
 }
 
 void State::finish_tentative(int64_t n_rows) { n_tentative_ = n_rows; }
@@ -126,8 +159,7 @@ uint64_t state_bytes(const Config& config, int64_t log_rows_max) {
 }
 
 uint64_t page_bytes(const Config& config, int64_t positions) {
-  const int64_t pages = (positions + kPagePositions - 1) / kPagePositions;
-  return static_cast<uint64_t>(pages * PageShape(config).floats()) * sizeof(float);
+  return static_cast<uint64_t>(pages_of(positions) * PageShape(config).floats()) * sizeof(float);
 }
 
 }  // namespace sluice

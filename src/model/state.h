@@ -80,6 +80,25 @@ class State {
   // Forgets everything; the pages go back to the pool.
   void reset();
 
+  // Marks the committed length to return to: a copy in the spare, so it costs no memory. Commits leave
+  // the mark alone; a pass that keeps rows writes the spare, so whoever starts one drops the mark.
+  void mark();
+  void drop_mark() { mark_length_ = -1; }
+  int64_t mark_length() const { return mark_length_; }  // -1: none
+  // The state is again what it was at the mark, and stays marked there.
+  void return_to_mark();
+
+  // For storing and restoring (engine/): the committed memory of all KDA layers [kda layers,
+  // layer_floats], and page number `index` [mla layers, kPagePositions, latent_dim], of which rows
+  // below length() count.
+  std::span<float> kda_floats() { return committed_.span(); }
+  std::span<const float> kda_floats() const { return committed_.span(); }
+  std::span<float> page_floats(int64_t index) const;
+  // Empties the state and takes pages for `length` positions (kBudget leaves it empty); it becomes
+  // one of `length` tokens when finish_restore() says that all floats are there.
+  Status begin_restore(int64_t length);
+  void finish_restore(int64_t length) { length_ = length; }
+
   // For the pass (model/ only).
   // Room for `n_rows` rows more; kBudget leaves the state as it was.
   Status reserve(int64_t n_rows);
@@ -108,6 +127,7 @@ class State {
   std::vector<int32_t> page_table_;
   int64_t length_ = 0;
   int64_t n_tentative_ = 0;
+  int64_t mark_length_ = -1;
 };
 
 // Bytes of one State without its pages.

@@ -227,13 +227,14 @@ TEST(Plan, NamesTheFloorAndPredictsFromTheDrivesRate) {
   const Json roomy = only_object(cli({"plan", "--json", "--ram", "1GiB"}));
   EXPECT_EQ(roomy["layers_pinned"], roomy["layers"]);
   EXPECT_EQ(roomy["fingerprint"].get<std::string>().size(), 16u);
-  EXPECT_FALSE(roomy.contains("predicted_s_per_token_no_hits"));
+  EXPECT_FALSE(roomy.contains("predicted"));
   const std::string floor = roomy["floor"].dump();
   const Json tight =
       only_object(cli({"plan", "--json", "--ram", floor, "--disk", "1MB/s", "--context", "4096"}));
   EXPECT_EQ(tight["layers_pinned"], 0);
-  EXPECT_NEAR(tight["predicted_s_per_token_no_hits"].get<double>(),
-              tight["bytes_per_token_no_hits"].get<double>() / 1e6, 1e-9);
+  const Json& cold = tight["predicted"]["decode_cold"];
+  EXPECT_NEAR(cold["drive_s"].get<double>(), tight["bytes_per_token_no_hits"].get<double>() / 1e6, 0.5);
+  EXPECT_EQ(cold["binds"], "the drive");
 
   const ProcessResult text = cli({"plan", "--ram", floor, "--disk", "7.3GB/s"});
   EXPECT_EQ(text.exit_status, 0);

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "app/option_values.h"
+
 namespace sluice {
 namespace {
 

@@ -11,6 +11,7 @@ namespace {
 TEST(Xxh3, TheEmptyInputHasThePublishedHash) {
   EXPECT_EQ(xxh3_64({}), 0x2d06800538d394c2u);
   EXPECT_EQ(Xxh3().digest(), 0x2d06800538d394c2u);
+  EXPECT_EQ(xxh3_128({}), (Hash128{.low = 0x6001c324468d497fu, .high = 0x99aa06d3014798d8u}));
 }
 
 TEST(Xxh3, PiecesOfAnySizeGiveTheHashOfTheWhole) {

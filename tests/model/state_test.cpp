@@ -48,12 +48,39 @@ TEST(State, ResetForgetsTheSequenceAndReturnsItsPages) {
   EXPECT_TRUE(same_bits(first, tiny.keep(*state, tokens, 1)));
 }
 
+TEST(State, AMarkIsTheStateToReturnToWhateverWasCommittedSince) {
+  TinyModel tiny({.context = 2 * kPagePositions});
+  const auto prompt = some_tokens(kPagePositions - 1);
+  auto state = tiny.new_state();
+  tiny.keep(*state, prompt, 0);
+  state->mark();
+  EXPECT_EQ(state->mark_length(), kPagePositions - 1);
+  for (const TokenId token : {1, 2, 3}) {  // into the next page
+    tiny.attempt(*state, {token});
+    state->commit(1, tiny.model().compute());
+  }
+  for (int twice = 0; twice < 2; ++twice) {
+    state->return_to_mark();
+    EXPECT_EQ(state->length(), kPagePositions - 1);
+    auto other = tiny.new_state();
+    EXPECT_TRUE(other->reserve(kPagePositions).ok());  // the next page is free again
+    tiny.attempt(*state, {9});
+    state->commit(1, tiny.model().compute());
+  }
+  const Logits after = tiny.attempt(*state, {10, 11});
+  TinyModel fresh;
+  auto whole = fresh.new_state();
+  fresh.keep(*whole, prompt, 0);
+  fresh.keep(*whole, {9}, 0);
+  EXPECT_TRUE(same_bits(after, fresh.keep(*whole, {10, 11}, 2)));
+}
+
 TEST(Batch, ATokenOutsideTheVocabularyIsNamedAndNothingIsComputed) {
   TinyModel tiny;
   auto state = tiny.new_state();
   for (const TokenId bad : {-1, 4096, 1 << 30}) {
-    const Status refused = tiny.model().forward({{{state.get(), {5, bad}, RowFate::kKeep, 0}}}, {},
-                                                nullptr, nullptr);
+    const Status refused =
+        tiny.model().forward({{{state.get(), {5, bad}, RowFate::kKeep, 0}}}, {}, nullptr, nullptr);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::kInvalid);
     EXPECT_NE(refused.error().what.find(std::to_string(bad)), std::string::npos);

@@ -18,14 +18,17 @@
 #include "format/fingerprint.h"
 #include "io/file.h"
 #include "io/temp_directory.h"
-#include "replica/replica.h"
+#include "make_slice/slice.h"
 #include "text/tokenizer.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-using replica::Tensor;
+using slice::Tensor;
+
+const slice::Shape kWhole;  // the released model
+constexpr int64_t kTensors = 497'220;
 
 // Layer 57 (KDA) lies deep in the middle; its shard is number 58.
 constexpr int kShard = 58;
@@ -45,24 +48,24 @@ class Replica : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = std::make_unique<TempDirectory>();
-    const Status written = replica::write_replica(path());
+    const Status written = slice::write_slice({.directory = path(), .shape = {}, .headers_only = true});
     ASSERT_TRUE(written.ok()) << written.error().what;
   }
   static void TearDownTestSuite() { directory_.reset(); }
 
   static const fs::path& path() { return directory_->path(); }
-  static fs::path shard() { return path() / replica::shard_name(kShard); }
+  static fs::path shard() { return path() / slice::shard_name(kWhole, kShard); }
 
   // The error of opening the replica while `name` of shard 58 is as `edit` leaves it.
   template <class Edit>
   static std::string error_with(const std::string& name, Edit edit) {
-    std::vector<Tensor> tensors = replica::shard_tensors(kShard);
+    std::vector<Tensor> tensors = slice::shard_tensors(kWhole, kShard);
     const auto found = std::ranges::find(tensors, name, &Tensor::name);
     CHECK(found != tensors.end());
     edit(tensors, found);
-    CHECK(replica::write_shard(shard(), tensors).ok());
+    CHECK(slice::write_shard(shard(), tensors).ok());
     std::string error = open_error();
-    CHECK(replica::write_shard(shard(), replica::shard_tensors(kShard)).ok());
+    CHECK(slice::write_shard(shard(), slice::shard_tensors(kWhole, kShard)).ok());
     return error;
   }
   static std::string open_error() {
@@ -83,6 +86,27 @@ class Replica : public ::testing::Test {
     }
   }
   return ::testing::AssertionSuccess();
+}
+
+// What spec 2.1 says of a shard.
+struct ShardSize {
+  int64_t n_tensors;
+  uint64_t payload_bytes;
+};
+ShardSize published_size(int64_t shard) {
+  switch (shard) {
+    case 1:
+      return {23, 2'341'213'184};
+    case 94:
+      return {5, 4'697'663'488};
+    case 95:
+      return {3, 92'289'024};
+    case 96:
+      return {165, 802'428'928};
+    default:
+      return slice::is_mla(kWhole, shard - 1) ? ShardSize{5398, 16'566'684'160}
+                                              : ShardSize{5404, 16'990'092'800};
+  }
 }
 
 // First, so that this process is still small: a child's peak counts its parent's at the fork.
@@ -115,9 +139,24 @@ TEST_F(Replica, PlanGivesThePublishedSizesToTheByteInLittleMemory) {
   EXPECT_EQ(sizes["layer_bytes"][0], 2'341'213'184);
   for (int layer = 1; layer < 93; ++layer) {
     EXPECT_EQ(sizes["layer_bytes"][static_cast<size_t>(layer)],
-              replica::is_mla(layer) ? 844'335'616 : 1'267'744'256)
+              slice::is_mla(kWhole, layer) ? 844'335'616 : 1'267'744'256)
         << layer;
   }
+}
+
+TEST_F(Replica, EveryShardHasThePublishedTensorsAndBytes) {
+  int64_t n_tensors = 0;
+  for (int64_t shard = 1; shard <= 96; ++shard) {
+    const std::vector<Tensor> tensors = slice::shard_tensors(kWhole, shard);
+    uint64_t bytes = 0;
+    for (const Tensor& tensor : tensors) bytes += tensor.bytes();
+    EXPECT_EQ(static_cast<int64_t>(tensors.size()), published_size(shard).n_tensors) << shard;
+    EXPECT_EQ(bytes, published_size(shard).payload_bytes) << shard;
+    n_tensors += static_cast<int64_t>(tensors.size());
+  }
+  EXPECT_EQ(n_tensors, kTensors);
+  EXPECT_EQ(kWhole.shards(), 96);
+  EXPECT_EQ(slice::payload_bytes(kWhole), 1'560'860'324'864);  // total_size of the index
 }
 
 // What a plan costs must not grow into allocations a tensor: a bound that no busy machine moves.
@@ -127,7 +166,7 @@ TEST_F(Replica, OpeningAllocatesFarLessThanOnceATensor) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().what;
   ASSERT_TRUE(fingerprint(checkpoint.value()).ok());
   const int64_t taken = testing::n_allocations - before;
-  EXPECT_LT(taken, replica::kTensors / 10);
+  EXPECT_LT(taken, kTensors / 10);
   EXPECT_GT(taken, 1000);  // the count counts
 }
 
@@ -162,9 +201,9 @@ TEST_F(Replica, ATensorThatTheShardLacksIsNamed) {
 }
 
 TEST_F(Replica, ATensorThatShardAndIndexLackIsNamed) {
-  ASSERT_TRUE(replica::write_index(path(), kScale).ok());
+  ASSERT_TRUE(slice::write_index(path(), kWhole, kScale).ok());
   const std::string error = error_with(kScale, [](auto& all, auto it) { all.erase(it); });
-  ASSERT_TRUE(replica::write_index(path(), "").ok());
+  ASSERT_TRUE(slice::write_index(path(), kWhole, "").ok());
   EXPECT_TRUE(names(error, {kScale, "in no shard"}));
 }
 
@@ -187,7 +226,7 @@ TEST_F(Replica, AMissingShardIsNamed) {
   fs::rename(shard(), aside);
   const std::string error = open_error();
   fs::rename(aside, shard());
-  EXPECT_TRUE(names(error, {replica::shard_name(kShard), "1 of 96"}));
+  EXPECT_TRUE(names(error, {slice::shard_name(kWhole, kShard), "1 of 96"}));
 }
 
 TEST_F(Replica, ATruncatedShardIsNamed) {

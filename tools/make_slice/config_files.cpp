@@ -1,13 +1,11 @@
-#include "replica/config_files.h"
+#include "make_slice/config_files.h"
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
-#include "replica/tensor_list.h"
-
-namespace sluice::replica {
+namespace sluice::slice {
 namespace {
 
 constexpr int64_t kRanks = 163'584;
@@ -37,44 +35,46 @@ Json quantization_config() {
 }
 
 // Counted from 1, as the release does.
-Json linear_attn_config() {
+Json linear_attn_config(const Shape& shape) {
   Json full = Json::array(), kda = Json::array();
-  for (int layer = 0; layer < kLayers; ++layer) (is_mla(layer) ? full : kda).push_back(layer + 1);
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    (is_mla(shape, layer) ? full : kda).push_back(layer + 1);
+  }
   return {{"full_attn_layers", full},  {"kda_layers", kda},           {"head_dim", 128},
-          {"num_heads", 96},           {"short_conv_kernel_size", 4}, {"gate_lower_bound", -5.0},
+          {"num_heads", shape.heads},  {"short_conv_kernel_size", 4}, {"gate_lower_bound", -5.0},
           {"use_full_rank_gate", true}};
 }
 
-Json text_config() {
+Json text_config(const Shape& shape) {
   return {{"model_type", "kimi_linear"},
           {"architectures", {"KimiLinearForCausalLM"}},
-          {"hidden_size", 7168},
-          {"num_hidden_layers", kLayers},
-          {"vocab_size", 163840},
+          {"hidden_size", shape.hidden},
+          {"num_hidden_layers", shape.layers},
+          {"vocab_size", kVocab},
           {"max_position_embeddings", 1048576},
           {"rms_norm_eps", 1e-5},
           {"hidden_act", "situ"},
           {"activation_situ_beta", 4.0},
           {"activation_situ_linear_beta", 25.0},
-          {"intermediate_size", 33792},
+          {"intermediate_size", shape.dense},
           {"first_k_dense_replace", 1},
           {"moe_layer_freq", 1},
-          {"num_attention_heads", 96},
-          {"num_key_value_heads", 96},
-          {"q_lora_rank", 1536},
-          {"kv_lora_rank", 512},
+          {"num_attention_heads", shape.heads},
+          {"num_key_value_heads", shape.heads},
+          {"q_lora_rank", shape.q_lora},
+          {"kv_lora_rank", shape.kv_lora},
           {"qk_nope_head_dim", 128},
           {"qk_rope_head_dim", 64},
           {"v_head_dim", 128},
           {"mla_use_nope", true},
           {"mla_use_output_gate", true},
-          {"linear_attn_config", linear_attn_config()},
+          {"linear_attn_config", linear_attn_config(shape)},
           {"attn_res_block_size", 12},
-          {"num_experts", kExperts},
-          {"num_experts_per_token", 16},
+          {"num_experts", shape.experts},
+          {"num_experts_per_token", shape.experts_per_token},
           {"num_shared_experts", 2},
-          {"moe_intermediate_size", 3072},
-          {"routed_expert_hidden_size", 3584},
+          {"moe_intermediate_size", shape.inner},
+          {"routed_expert_hidden_size", shape.latent},
           {"latent_moe_use_norm", true},
           {"moe_router_activation_func", "sigmoid"},
           {"moe_renormalize", true},
@@ -149,7 +149,7 @@ void append_base64(std::string_view bytes, std::string& out) {
 
 }  // namespace
 
-Json config_json() {
+Json config_json(const Shape& shape) {
   const char* model = "modeling_kimi_k3.KimiK3ForConditionalGeneration";
   return {{"architectures", {"KimiK3ForConditionalGeneration"}},
           {"auto_map",
@@ -164,7 +164,7 @@ Json config_json() {
           {"media_placeholder_token_id", 163605},
           {"model_type", "kimi_k3"},
           {"pad_token_id", 163839},
-          {"text_config", text_config()},
+          {"text_config", text_config(shape)},
           {"tie_word_embeddings", false},
           {"vision_config", vision_config()}};
 }
@@ -219,4 +219,4 @@ std::string tiktoken_model() {
   return text;
 }
 
-}  // namespace sluice::replica
+}  // namespace sluice::slice

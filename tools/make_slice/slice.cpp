@@ -1,4 +1,9 @@
-#include "replica/replica.h"
+#include "make_slice/slice.h"
+
+#include "base/json.h"
+#include "format/generated_model.h"
+#include "make_slice/config_files.h"
+#include "make_slice/payload.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,10 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/json.h"
-#include "replica/config_files.h"
-
-namespace sluice::replica {
+namespace sluice::slice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,7 +20,7 @@ namespace fs = std::filesystem;
 Error write_error(const fs::path& path) {
   return Error{Code::kIo, "cannot write " + path.string() +
                               ": name a directory on a file system with sparse files, 2 TB of file "
-                              "size and 200 MB of room"};
+                              "size and room enough"};
 }
 
 Status write_text(const fs::path& path, std::string_view text) {
@@ -63,17 +65,17 @@ Status write_shard(const fs::path& path, const std::vector<Tensor>& tensors) {
   return Ok{};
 }
 
-Status write_index(const fs::path& directory, std::string_view left_out) {
+Status write_index(const fs::path& directory, const Shape& shape, std::string_view left_out) {
   const fs::path path = directory / "model.safetensors.index.json";
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << "{\n  \"metadata\": {\n    \"total_size\": " << kPayloadBytes
+  out << "{\n  \"metadata\": {\n    \"total_size\": " << payload_bytes(shape)
       << "\n  },\n  \"weight_map\": {";
   const char* comma = "\n";
-  for (int shard = 1; shard <= kShards; ++shard) {
-    std::vector<Tensor> tensors = shard_tensors(shard);
+  for (int64_t shard = 1; shard <= shape.shards(); ++shard) {
+    std::vector<Tensor> tensors = shard_tensors(shape, shard);
     // The release lists the experts from the last to the first (spec 2.4).
     std::reverse(tensors.begin(), tensors.end());
-    const std::string file = shard_name(shard);
+    const std::string file = shard_name(shape, shard);
     for (const Tensor& tensor : tensors) {
       if (tensor.name == left_out) continue;
       out << comma << "    \"" << tensor.name << "\": \"" << file << '"';
@@ -86,27 +88,58 @@ Status write_index(const fs::path& directory, std::string_view left_out) {
   return Ok{};
 }
 
-Status write_replica(const fs::path& directory) {
-  int64_t n_tensors = 0;
-  uint64_t total_bytes = 0;
-  for (int shard = 1; shard <= kShards; ++shard) {
-    const std::vector<Tensor> tensors = shard_tensors(shard);
-    uint64_t payload_bytes = 0;
-    for (const Tensor& tensor : tensors) payload_bytes += tensor.bytes();
-    const ShardSize published = published_size(shard);
-    CHECK(static_cast<int64_t>(tensors.size()) == published.n_tensors);
-    CHECK(payload_bytes == published.payload_bytes);
-    n_tensors += published.n_tensors;
-    total_bytes += payload_bytes;
-    TRY_OK(write_shard(directory / shard_name(shard), tensors));
+uint64_t payload_bytes(const Shape& shape) {
+  uint64_t bytes = 0;
+  for (int64_t shard = 1; shard <= shape.shards(); ++shard) {
+    for (const Tensor& tensor : shard_tensors(shape, shard)) bytes += tensor.bytes();
   }
-  CHECK(n_tensors == kTensors && total_bytes == kPayloadBytes);
-  TRY_OK(write_index(directory, ""));
-  TRY_OK(write_text(directory / "config.json", dump_json(config_json())));
+  return bytes;
+}
+
+namespace {
+
+// Beyond the payload: headers, index, tokenizer.
+constexpr uint64_t kSpareBytes = uint64_t{400} << 20;
+
+Status check_room(const SliceOptions& options) {
+  if (options.headers_only) return Ok{};
+  // An int8 pack is at most half of the payload.
+  const uint64_t payload = payload_bytes(options.shape);
+  const uint64_t bytes = payload + (options.pack ? payload / 2 : 0) + kSpareBytes;
+  std::error_code failed;
+  const fs::space_info space = fs::space(options.directory, failed);
+  if (failed || space.available >= bytes) return Ok{};
+  return Error{Code::kBudget, options.directory.string() + " has room for " +
+                                  std::to_string(space.available) + " bytes and the slice needs " +
+                                  std::to_string(bytes) +
+                                  ": lower --layers or --experts, or give --headers-only"};
+}
+
+}  // namespace
+
+Status write_slice(const SliceOptions& options) {
+  const fs::path& directory = options.directory;
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) return write_error(directory);
+  TRY_OK(check_room(options));
+  TRY_OK(write_text(directory / kGeneratedMark, generated_mark(options.seed)));
+  TRY_OK(write_text(directory / "config.json", dump_json(config_json(options.shape))));
   TRY_OK(write_text(directory / "generation_config.json",
                     R"({"max_length": 1048576, "eos_token_id": 163586})"));
   TRY_OK(write_text(directory / "tokenizer_config.json", dump_json(tokenizer_config_json())));
-  return write_text(directory / "tiktoken.model", tiktoken_model());
+  TRY_OK(write_text(directory / "tiktoken.model", tiktoken_model()));
+  TRY_OK(write_index(directory, options.shape, ""));
+  PayloadWriter payload(options.seed);
+  for (int64_t shard = 1; shard <= options.shape.shards(); ++shard) {
+    const fs::path path = directory / shard_name(options.shape, shard);
+    TRY_OK(write_shard(path, shard_tensors(options.shape, shard)));
+    if (!options.headers_only) TRY_OK(payload.write(path));
+  }
+  if (!options.pack) return Ok{};
+  TRY(const fs::path pack, payload.write_pack_head(directory));
+  if (!options.headers_only) TRY_OK(payload.write(pack));
+  return Ok{};
 }
 
-}  // namespace sluice::replica
+}  // namespace sluice::slice
