@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -33,7 +34,7 @@ class Sharing {
     }
     if (prompts.empty()) return std::move(shares_);
     give(prompts.front(), (rows_left_ + 1) / 2);
-    std::ranges::stable_sort(prompts, {}, [this](size_t i) { return demands_[i].rows; });
+    std::ranges::sort(prompts, {}, [this](size_t i) { return std::pair(demands_[i].rows, i); });
     for (const size_t i : prompts) give(i, rows_left_);
     return std::move(shares_);
   }

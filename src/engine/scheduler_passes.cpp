@@ -44,12 +44,12 @@ bool Scheduler::wait_for_work() {
 
 // Those that were cancelled, and those that finished in the last pass.
 void Scheduler::drop_ended() {
-  const auto ended = std::stable_partition(active_.begin(), active_.end(), [](const auto& request) {
-    return !request->stream()->ended();
+  const auto n_ended = std::erase_if(active_, [this](const auto& request) {
+    if (!request->stream()->ended()) return false;
+    free_states_.push_back(&request->give_state());
+    return true;
   });
-  if (ended == active_.end()) return;
-  for (auto i = ended; i != active_.end(); ++i) free_states_.push_back(&(*i)->give_state());
-  active_.erase(ended, active_.end());
+  if (n_ended == 0) return;
   {
     Lock lock(mutex_);
     publish_running();

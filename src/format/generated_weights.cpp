@@ -195,8 +195,8 @@ GeneratedWeights::GeneratedWeights(uint64_t seed) : seed_(seed) {}
 GeneratedWeights::~GeneratedWeights() = default;
 
 const GeneratedWeights::Normal& GeneratedWeights::normal(int32_t half_octaves) const {
-  CHECK(half_octaves >= 0 && half_octaves < static_cast<int32_t>(normals_.size()));
   const Lock lock(mutex_);
+  CHECK(half_octaves >= 0 && half_octaves < static_cast<int32_t>(normals_.size()));
   std::unique_ptr<Normal>& made = normals_[static_cast<size_t>(half_octaves)];
   if (made) return *made;
   made = std::make_unique<Normal>();
@@ -237,8 +237,8 @@ const std::vector<std::byte>& GeneratedWeights::codes_table() const {
 }
 
 const std::vector<std::byte>& GeneratedWeights::scales_table(int32_t byte) const {
-  CHECK(byte > 0 && byte < static_cast<int32_t>(scales_.size()));
   const Lock lock(mutex_);
+  CHECK(byte > 0 && byte < static_cast<int32_t>(scales_.size()));
   auto& made = scales_[static_cast<size_t>(byte)];
   if (made) return *made;
   const uint64_t key = key_of(kScalesTable, seed_);
