@@ -44,7 +44,7 @@ PROCESSOR_OF = {
 OWNERS = {
     "nlohmann/": "base/json",
     "openssl/": "base/sha256",
-    "CLI/": "app/options",
+    "CLI/": "app/options_parser",
     "boost/": "server/http_server",
     "xxhash.h": "base/xxh3",
     "histedit.h": "app/line_editor",

@@ -1,6 +1,5 @@
 #include "app/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -12,131 +11,12 @@
 #include <unistd.h>
 
 #include "app/default_model.h"
-#include "app/numbers.h"
 #include "app/option_checks.h"
 #include "app/option_values.h"
-#include "base/size.h"
+#include "app/options_parser.h"
 
 namespace sluice {
 namespace {
-
-constexpr int64_t kCountMax = int64_t{1} << 40;
-
-// Values are parsed by our own strict functions: CLI11 reads 010 as 8 and "[EOS]" as a list. The
-// first value that does not parse becomes the error of the command line.
-class Parser {
- public:
-  explicit Parser(CLI::App& app, std::optional<Error>& problem) : app_(app), problem_(problem) {}
-
-  void text(const char* name, std::string& out, const char* help) {
-    value(name, help, [&out](const std::string& text) -> Status {
-      out = text;
-      return Ok{};
-    });
-  }
-  void text(const char* name, std::optional<std::string>& out, const char* help) {
-    value(name, help, [&out](const std::string& text) -> Status {
-      out = text;
-      return Ok{};
-    });
-  }
-  template <class T>
-  void number(const char* name, T& out, T least, T most, const char* help) {
-    value(name, help, [&out, name, least, most](const std::string& text) -> Status {
-      TRY(out, parse_number<T>(name, text, least, most));
-      return Ok{};
-    })->type_name("N");
-  }
-  void flag(const char* name, bool& out, const char* help) { app_.add_flag(name, out, help); }
-  void action(const char* name, const char* help, std::function<void()> act) {
-    app_.add_flag_callback(name, std::move(act), help);
-  }
-
-  template <class Parse>
-  void size(const char* name, const char* help, Parse parse) {
-    value(name, help, parse)->type_name("SIZE");
-  }
-  // May be given several times; `parse` sees every value in order.
-  template <class Parse>
-  void values(const char* name, const char* help, Parse parse) {
-    const auto each = [this, parse](const std::vector<std::string>& texts) {
-      for (const std::string& text : texts) note(parse(text));
-    };
-    app_.add_option_function<std::vector<std::string>>(name, each, help)
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  }
-  template <class Parse>
-  CLI::Option* value(const char* name, const char* help, Parse parse) {
-    return app_
-        .add_option_function<std::string>(
-            name, [this, parse](const std::string& text) { note(parse(text)); }, help)
-        ->allow_extra_args(false);
-  }
-
- private:
-  void note(Status status) {
-    if (!status.ok() && !problem_) problem_ = status.error();
-  }
-
-  CLI::App& app_;
-  std::optional<Error>& problem_;
-};
-
-// The user's cache directory, or nothing when the environment names none.
-std::filesystem::path cache_home() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/')
-    return cache;  // a relative one is to be ignored (XDG base directories)
-  const char* home = std::getenv("HOME");
-  if (home && *home) return std::filesystem::path(home) / ".cache";
-  return {};
-}
-
-// What commands that do not compute take too.
-void add_files(Parser& parser, EngineOptions& engine) {
-  engine.cache_home = cache_home();
-  parser.value("MODEL", "Snapshot directory (default: the bundled tiny-k3)",
-               [&engine](const std::string& text) -> Status {
-                 if (text.empty()) return usage("MODEL is an empty path; name a directory");
-                 engine.model = text;
-                 return Ok{};
-               });
-  parser.value("--work-dir", "Directory for what is made of the model (default: MODEL/.sluice)",
-               [&engine](const std::string& text) -> Status {
-                 if (text.empty()) return usage("--work-dir is an empty path; name a directory");
-                 engine.work_dir = text;
-                 return Ok{};
-               });
-  parser.number<int>("--threads", engine.threads, 1, 1024,
-                     "Compute threads (default: the physical cores)");
-  parser.action("--no-direct", "Read through the page cache",
-                [&engine] { engine.direct = Direct::kOff; });
-}
-
-void add_engine(Parser& parser, EngineOptions& engine) {
-  add_files(parser, engine);
-  parser.size("--ram", "Memory to use, e.g. 64GiB (default: 80 % of the host's limit)",
-              [&engine](const std::string& text) -> Status {
-                TRY(engine.ram_bytes, parse_size(text));
-                if (engine.ram_bytes == 0) return usage("--ram must be above 0");
-                return Ok{};
-              });
-  parser.value("--spine", "Format of the resident weights: auto, bf16, int8",
-               [&engine](const std::string& text) { return parse_spine(text, engine.spine); });
-  parser.value("--isa", "Kernel table: auto, scalar, avx2, avx512, neon",
-               [&engine](const std::string& text) { return parse_isa(text, engine.isa); });
-  parser.size("--expert-cache", "Memory for routed experts, e.g. 20GiB (default: what is left)",
-              [&engine](const std::string& text) -> Status {
-                TRY(engine.expert_cache_bytes, parse_size(text));
-                return Ok{};
-              });
-  parser.number<int64_t>("--context", engine.context_positions, 1, kCountMax,
-                         "Positions that prompt and reply may take (default: by memory)");
-  parser.number<float>("--qkv-norm-eps", engine.qkv_norm_eps, 1e-12f, 0.1f,
-                       "eps of the q_a and kv_a norms (default: 1e-5)");
-}
 
 void add_convert(Parser& parser, ConvertOptions& convert) {
   add_files(parser, convert.engine);
@@ -152,6 +32,27 @@ void add_verify(Parser& parser, VerifyOptions& verify) {
               "Compute the published numbers of the released Kimi K3 from its shards");
   parser.number<int64_t>("--layers", verify.n_layers_max, 1, kCountMax,
                          "Only the first N layers (default: all whose shards are there)");
+}
+
+void add_plan(Parser& parser, PlanOptions& plan) {
+  add_engine(parser, plan.engine);
+  parser.value("--disk", "Read rate of the drive, e.g. 7.3GB/s, for the predicted speed",
+               [&plan](const std::string& text) -> Status {
+                 TRY(plan.disk_bytes_s, parse_rate(text));
+                 return Ok{};
+               });
+  parser.number<int64_t>("--drives", plan.drives, 1, 64, "Such drives in use at once (default: 1)");
+  parser.value("--hit",
+               "Share of a token's experts found in memory, 0 to 1 (default: as published)",
+               [&plan](const std::string& text) -> Status {
+                 TRY(plan.hit, parse_number<double>("--hit", text, 0.0, 1.0));
+                 return Ok{};
+               });
+  parser.flag("--json", plan.json, "Print one JSON object");
+}
+
+void add_version(Parser& parser, VersionOptions& version) {
+  parser.flag("--json", version.json, "Print one JSON object");
 }
 
 void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::string>& stop) {
@@ -184,16 +85,6 @@ void add_sampling(Parser& parser, SamplingParams& sampling, std::vector<std::str
                 });
 }
 
-void add_emulation(Parser& parser, EngineOptions& engine) {
-  parser.value("--emulate-drive",
-               "RATE[,latency=80us][,drives=N]: generated weights from drives that do not exist",
-               [&engine](const std::string& text) -> Status {
-                 TRY(engine.emulated_drives, parse_emulated_drives(text));
-                 return Ok{};
-               })
-      ->type_name("RATE");
-}
-
 // What every command that answers takes.
 void add_reply(Parser& parser, ReplyOptions& reply, const char* system_help) {
   add_engine(parser, reply.engine);
@@ -224,34 +115,8 @@ void add_run(Parser& parser, RunOptions& run) {
               "Write the prompt's intermediate tensors to this safetensors file");
 }
 
-void add_serve(Parser& parser, ServeOptions& serve) {
-  add_engine(parser, serve.engine);
-  parser.text("--host", serve.host, "Address to listen on (default: 127.0.0.1)");
-  parser.number<uint16_t>("--port", serve.port, 0, std::numeric_limits<uint16_t>::max(),
-                          "Port to listen on; 0 takes a free one (default: 8000)");
-  parser.values("--api-key", "Key that clients must send; may be given several times",
-                [&serve](const std::string& text) -> Status {
-                  serve.api_keys.push_back(text);
-                  return Ok{};
-                });
-  parser.text("--api-key-file", serve.api_key_file, "File of such keys, one a line");
-  parser.flag("--no-auth", serve.no_auth, "Let everyone who reaches the address use it");
-  parser.text("--model-name", serve.model_name, "Name for clients (default: the directory's)");
-  parser.text("--cors-origin", serve.cors_origin,
-              "Web pages of this origin may use the server, e.g. https://example.org (default: none)");
-  parser.number<int64_t>("--parallel", serve.engine.sequences, 1, 1024,
-                         "Requests computed at once (default: by memory)");
-  parser.number<int64_t>("--queue", serve.queue, 0, kCountMax,
-                         "Requests that may wait for a place (default: 64)");
-  parser.number<double>("--max-pass-time", serve.pass_s_max, 0.0, kSamplingMax,
-                        "Seconds that prompts may make other replies wait for their next token "
-                        "(default: 0, as long again as without them)");
-  parser.number<double>("--drain-timeout", serve.drain_timeout_s, 0.0, kSamplingMax,
-                        "Seconds that running requests get after SIGTERM (default: 300)");
-  parser.number<int64_t>("--max-connections", serve.max_connections, 1, kCountMax,
-                         "HTTP connections at once (default: 4096)");
-  parser.flag("--quiet", serve.quiet, "No line on standard error for each request");
-  parser.flag("--log-prompts", serve.log_prompts, "Write the requests' bodies on standard error");
+void add_chat(Parser& parser, ChatOptions& chat) {
+  add_reply(parser, chat, "System message at the start of the conversation");
 }
 
 std::string one_line(std::string text) {
@@ -259,112 +124,87 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Everything the parse fills, at stable addresses for the callbacks.
-struct Parsed {
-  RunOptions run;
-  ChatOptions chat;
-  ServeOptions serve;
-  PlanOptions plan;
-  ConvertOptions convert;
-  VerifyOptions verify;
-  VersionOptions version;
-  bool version_flag = false;
-  std::optional<Error> problem;
+// One command: what it takes, and the values once all is parsed.
+struct Command {
+  const char* name;
+  const char* help;
+  std::function<void(Parser&)> add;
+  std::function<Result<CommandLine>()> finish;
 };
 
-// The command that was given, or null.
-const CLI::App* given_command(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? nullptr : commands.front();
+template <class Options>
+Command command(const char* name, const char* help, void (*add)(Parser&, Options&),
+                Status (*check)(const Options&)) {
+  const auto options = std::make_shared<Options>();
+  return {name, help, [options, add](Parser& parser) { add(parser, *options); },
+          [options, check]() -> Result<CommandLine> {
+            if constexpr (requires { options->engine; }) {
+              if (options->engine.model.empty()) options->engine.model = default_model();
+            }
+            if (check) TRY_OK(check(*options));
+            return CommandLine{std::move(*options)};
+          }};
 }
 
-Result<CommandLine> finish(const CLI::App* command, Parsed& parsed) {
-  if (parsed.problem) return *parsed.problem;
-  const std::string name = command ? command->get_name() : "version";
-  for (EngineOptions* engine : {&parsed.run.engine, &parsed.chat.engine, &parsed.serve.engine, &parsed.plan.engine,
-                                &parsed.convert.engine, &parsed.verify.engine}) {
-    if (engine->model.empty()) engine->model = default_model();
+std::vector<Command> all_commands() {
+  return {
+      command<RunOptions>("run", "Generate from one prompt", add_run, check_run),
+      command<ChatOptions>("chat", "Talk with the model", add_chat, check_chat),
+      command<ServeOptions>("serve", "Serve the model by an OpenAI-shaped HTTP API", add_serve,
+                            check_serve),
+      command<PlanOptions>("plan", "Show the memory plan and the predicted speed", add_plan,
+                           nullptr),
+      command<ConvertOptions>("convert", "Make the int8 pack of a model's spine", add_convert,
+                              nullptr),
+      command<VerifyOptions>("verify", "Check a model against published numbers", add_verify,
+                             check_verify),
+      command<VersionOptions>("version", "Show the version and what this CPU can run", add_version,
+                              nullptr),
+  };
+}
+
+// "run, chat or version"
+std::string names_of(const std::vector<Command>& commands) {
+  std::string names;
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (i > 0) names += i + 1 < commands.size() ? ", " : " or ";
+    names += commands[i].name;
   }
-  if (name == "run") {
-    TRY_OK(check_run(parsed.run));
-    return CommandLine{std::move(parsed.run)};
-  }
-  if (name == "chat") {
-    TRY_OK(check_chat(parsed.chat));
-    return CommandLine{std::move(parsed.chat)};
-  }
-  if (name == "serve") {
-    TRY_OK(check_serve(parsed.serve));
-    return CommandLine{std::move(parsed.serve)};
-  }
-  if (name == "plan") return CommandLine{std::move(parsed.plan)};
-  if (name == "convert") return CommandLine{std::move(parsed.convert)};
-  if (name == "verify") {
-    TRY_OK(check_verify(parsed.verify));
-    return CommandLine{std::move(parsed.verify)};
-  }
-  return CommandLine{parsed.version};
+  return names;
 }
 
 }  // namespace
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   CLI::App app("sluice: mixture-of-experts language models larger than memory", "sluice");
-  Parsed parsed;
-  app.add_flag("--version", parsed.version_flag, "The same as the command version");
-  CLI::App& run = *app.add_subcommand("run", "Generate from one prompt");
-  CLI::App& chat = *app.add_subcommand("chat", "Talk with the model");
-  CLI::App& serve = *app.add_subcommand("serve", "Serve the model by an OpenAI-shaped HTTP API");
-  CLI::App& plan = *app.add_subcommand("plan", "Show the memory plan and the predicted speed");
-  CLI::App& convert = *app.add_subcommand("convert", "Make the int8 pack of a model's spine");
-  CLI::App& verify = *app.add_subcommand("verify", "Check a model against published numbers");
-  CLI::App& version = *app.add_subcommand("version", "Show the version and what this CPU can run");
+  bool version_flag = false;
+  app.add_flag("--version", version_flag, "The same as the command version");
   app.require_subcommand(0, 1);
-
-  Parser run_parser(run, parsed.problem), plan_parser(plan, parsed.problem);
-  Parser chat_parser(chat, parsed.problem), serve_parser(serve, parsed.problem);
-  Parser convert_parser(convert, parsed.problem), version_parser(version, parsed.problem);
-  Parser verify_parser(verify, parsed.problem);
-  add_run(run_parser, parsed.run);
-  add_reply(chat_parser, parsed.chat, "System message at the start of the conversation");
-  add_serve(serve_parser, parsed.serve);
-  serve.set_config("--config", "", "File of these options, one a line: port = 8000");
-  serve.allow_config_extras(CLI::config_extras_mode::error);
-  add_engine(plan_parser, parsed.plan.engine);
-  plan_parser.value("--disk", "Read rate of the drive, e.g. 7.3GB/s, for the predicted speed",
-                    [&parsed](const std::string& text) -> Status {
-                      TRY(parsed.plan.disk_bytes_s, parse_rate(text));
-                      return Ok{};
-                    });
-  plan_parser.value("--drives", "Such drives in use at once (default 1)",
-                    [&parsed](const std::string& text) -> Status {
-                      TRY(parsed.plan.drives, parse_number<int64_t>("--drives", text, 1, 64));
-                      return Ok{};
-                    });
-  plan_parser.value("--hit", "Share of a token's experts found in memory, 0 to 1 (default: as published)",
-                    [&parsed](const std::string& text) -> Status {
-                      TRY(parsed.plan.hit, parse_number<double>("--hit", text, 0.0, 1.0));
-                      return Ok{};
-                    });
-  plan_parser.flag("--json", parsed.plan.json, "Print one JSON object");
-  add_convert(convert_parser, parsed.convert);
-  add_verify(verify_parser, parsed.verify);
-  version_parser.flag("--json", parsed.version.json, "Print one JSON object");
-
+  std::optional<Error> problem;
+  const std::vector<Command> commands = all_commands();
+  std::vector<std::unique_ptr<Parser>> parsers;
+  for (const Command& command : commands) {
+    CLI::App& sub = *app.add_subcommand(command.name, command.help);
+    parsers.push_back(std::make_unique<Parser>(sub, problem));
+    command.add(*parsers.back());
+  }
+  const auto given = [&] {
+    return std::ranges::find_if(
+        commands, [&](const Command& command) { return app.got_subcommand(command.name); });
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     return CommandLine{HelpText{app.help()}};
   } catch (const CLI::ParseError& error) {
-    const CLI::App* used = given_command(app);
+    const auto used = given();
     return usage(one_line(error.what()) + "; see sluice " +
-                 (used ? used->get_name() + " --help" : std::string("--help")));
+                 (used == commands.end() ? "" : used->name + std::string(" ")) + "--help");
   }
-  const CLI::App* command = given_command(app);
-  if (!command && !parsed.version_flag) {
-    return usage("no command: give run, chat, serve, plan, convert, verify or version; see sluice --help");
-  }
-  return finish(command, parsed);
+  if (problem) return *problem;
+  if (const auto used = given(); used != commands.end()) return used->finish();
+  if (version_flag) return CommandLine{VersionOptions{}};
+  return usage("no command: give " + names_of(commands) + "; see sluice --help");
 }
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
