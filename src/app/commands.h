@@ -19,6 +19,7 @@ Result<int> serve_command(const ServeOptions& options);
 Result<int> plan_command(const PlanOptions& options);
 Result<int> convert_command(const ConvertOptions& options);
 Result<int> verify_command(const VerifyOptions& options);
+Result<int> bench_command(const BenchOptions& options);
 Result<int> version_command(const VersionOptions& options);
 
 }  // namespace sluice

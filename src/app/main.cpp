@@ -21,6 +21,7 @@ Result<int> dispatch(const CommandLine& line) {
   if (const auto* verify = std::get_if<VerifyOptions>(&line.command)) {
     return verify_command(*verify);
   }
+  if (const auto* bench = std::get_if<BenchOptions>(&line.command)) return bench_command(*bench);
   if (const auto* version = std::get_if<VersionOptions>(&line.command)) {
     return version_command(*version);
   }

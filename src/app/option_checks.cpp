@@ -61,6 +61,14 @@ Status check_serve(const ServeOptions& serve) {
   return Ok{};
 }
 
+Status check_bench(const BenchOptions& bench) {
+  if (bench.kind.empty()) return usage("no bench: give decode, rows, io or cache");
+  if (bench.kind == "cache" && bench.trace.empty()) {
+    return usage("bench cache needs --trace FILE, as run --trace-routes writes it");
+  }
+  return Ok{};
+}
+
 Status check_verify(const VerifyOptions& verify) {
   if (!verify.anchors) return usage("nothing to verify: give --anchors");
   if (verify.engine.spine == SpineChoice::kInt8) {

@@ -10,6 +10,7 @@ namespace sluice {
 Status check_run(const RunOptions& run);
 Status check_chat(const ChatOptions& chat);
 Status check_serve(const ServeOptions& serve);
+Status check_bench(const BenchOptions& bench);
 Status check_verify(const VerifyOptions& verify);
 
 }  // namespace sluice

@@ -119,4 +119,16 @@ Result<uint64_t> parse_rate(std::string_view text) {
   return bytes_s.value();
 }
 
+Result<std::vector<int64_t>> parse_counts(std::string_view option, std::string_view text) {
+  std::vector<int64_t> counts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    TRY(const int64_t count,
+        parse_number<int64_t>(option, text.substr(begin, end - begin), 1, 4096));
+    counts.push_back(count);
+    begin = end + 1;
+  }
+  return counts;
+}
+
 }  // namespace sluice

@@ -28,6 +28,9 @@ Status parse_logit_bias(std::string_view text, std::vector<LogitBias>& out);
 // "1,2,3" or "1 2 3" -> ids; kInvalid names the part that is no token id.
 Result<std::vector<TokenId>> parse_ids(std::string_view text);
 
+// "1,2,4" -> counts of 1 to 4,096; kInvalid names the option.
+Result<std::vector<int64_t>> parse_counts(std::string_view option, std::string_view text);
+
 // "7GB/s[,latency=80us][,drives=2]".
 Result<EmulatedDrives> parse_emulated_drives(std::string_view text);
 

@@ -158,6 +158,8 @@ std::vector<Command> all_commands() {
                               nullptr),
       command<VerifyOptions>("verify", "Check a model against published numbers", add_verify,
                              check_verify),
+      command<BenchOptions>("bench", "Measure: decode, rows, io or cache, as JSON lines", add_bench,
+                            check_bench),
       command<VersionOptions>("version", "Show the version and what this CPU can run", add_version,
                               nullptr),
   };

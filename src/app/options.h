@@ -84,6 +84,19 @@ struct VerifyOptions {
   int64_t n_layers_max = std::numeric_limits<int64_t>::max();  // --layers
 };
 
+// sluice bench. What a bench does not need it ignores.
+struct BenchOptions {
+  std::string kind;  // decode, rows, ...
+  EngineOptions engine;
+  int64_t pairs = 30;   // of arms
+  int64_t tokens = 1;   // of an arm
+  int64_t warmup = 8;   // tokens ahead of the first arm
+  uint64_t seed = 1;
+  uint64_t bytes = uint64_t{1} << 30;  // of an arm
+  std::vector<int64_t> rows = {1, 2, 4, 8};
+  std::string trace;  // file of routes
+};
+
 // sluice version.
 struct VersionOptions {
   bool json = false;
@@ -95,8 +108,8 @@ struct HelpText {
 };
 
 struct CommandLine {
-  std::variant<RunOptions, ChatOptions, ServeOptions, PlanOptions, ConvertOptions, VerifyOptions, VersionOptions,
-               HelpText>
+  std::variant<RunOptions, ChatOptions, ServeOptions, PlanOptions, ConvertOptions, VerifyOptions,
+               BenchOptions, VersionOptions, HelpText>
       command;
 };
 

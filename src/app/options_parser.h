@@ -91,6 +91,7 @@ void add_files(Parser& parser, EngineOptions& engine);
 void add_engine(Parser& parser, EngineOptions& engine);
 void add_emulation(Parser& parser, EngineOptions& engine);
 
+void add_bench(Parser& parser, BenchOptions& bench);
 void add_serve(Parser& parser, ServeOptions& serve);
 
 }  // namespace sluice

@@ -28,6 +28,7 @@ class RawReads {
   // Reads all of `reads` in their order, as many at once as the window holds. Errors as
   // ReadQueue::wait.
   Result<Times> run(std::span<const LoggedRead> reads);
+  ReadBackend backend() const { return queue_->backend(); }
 
  private:
   RawReads(std::unique_ptr<ReadQueue> queue, uint64_t range_bytes_max, size_t n_slots);
