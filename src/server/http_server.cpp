@@ -289,6 +289,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // HTTP/1.0, as some proxies speak, has no chunks: the body ends with the connection.
     const bool chunked = version_ >= 11;
     if (!chunked) keep_open_ = false;
+    // g++ 12 destroys the operands of ?: in an argument of co_await twice: not there.
+    const auto framed = [chunked](std::string text) { return chunked ? chunk_text(text) : text; };
     HttpHeaders headers = stream.headers();
     for (auto& each : shared_.handler.common_headers()) headers.push_back(each);
     bool sent = co_await write(event_stream_head(headers, form()));
@@ -297,17 +299,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
       std::string text;
       more = stream.take(text);
       const Seconds silent = Clock::now() - last_sent;
-      const bool quiet = silent.count() >= options().keep_alive_s;
-      if (text.empty() && more && quiet) stream.keep_alive(text);
+      if (text.empty() && more && silent.count() >= options().keep_alive_s) stream.keep_alive(text);
       if (!text.empty()) {
-        sent = co_await write(chunked ? chunk_text(text) : std::move(text));
+        sent = co_await write(framed(text));
         last_sent = Clock::now();
         continue;
       }
       if (!more) break;
       co_await wait(*waiter, std::max(options().keep_alive_s - silent.count(), 0.001));
-      const std::string probe = ": \n\n";
-      sent = co_await peer_stays(*waiter, chunked ? chunk_text(probe) : probe);
+      sent = co_await peer_stays(*waiter, framed(": \n\n"));
     }
     unwatch();
     if (sent && chunked) co_await write(std::string(kLastChunk));
