@@ -1,5 +1,6 @@
 // kernels_bench [ISA] [THREADS] [BUFFER_MB]: linear() of one row in GB/s of weights, against a
-// plain read of the same buffer, and of 64 rows in GFLOP/s, against nothing but fma. The arms
+// plain read of the same buffer and against the same kernel over weights that stay in each core's
+// cache, and of 64 rows in GFLOP/s, against nothing but fma. The arms
 // alternate within each repeat; one JSON line per format and arm.
 #include <array>
 #include <cstdio>
@@ -29,6 +30,11 @@ struct Setup {
 const char* name_of(WeightFormat format) {
   constexpr std::array<const char*, 3> kNames = {"bf16", "int8", "mxfp4"};
   return kNames[static_cast<size_t>(format)];
+}
+
+KernelTable::Matmul matmul_of(const Setup& setup, WeightFormat format) {
+  if (format == WeightFormat::kBf16) return setup.table->matmul_bf16;
+  return format == WeightFormat::kInt8 ? setup.table->matmul_int8 : setup.table->matmul_mxfp4;
 }
 
 // A matrix of kCols columns over the buffer's first bytes; int8 and MXFP4 keep scales at its end.
@@ -90,22 +96,44 @@ double linear_seconds(const Setup& setup, const Matrix& w, int64_t n, FloatBuffe
   });
 }
 
+// Bytes a second of the one-row kernel when each worker goes over kHotBytes of weights again and
+// again: what the arithmetic alone allows. `x` is as the kernel wants it (MXFP4: packed).
+double hot_bytes_s(const Setup& setup, const Matrix& w, const float* x, FloatBuffer& y) {
+  constexpr int64_t kHotBytes = 128 * 1024, kRounds = 500;
+  const KernelTable::Matmul matmul = matmul_of(setup, w.format);
+  const double row_bytes =
+      static_cast<double>(setup.buffer.size()) / static_cast<double>(w.rows);
+  const auto rows = static_cast<int64_t>(static_cast<double>(kHotBytes) / row_bytes);
+  const double time = seconds([&] {
+    setup.pool->run([&](int worker, int) {
+      const int64_t begin = worker * rows;
+      for (int64_t i = 0; i < kRounds; ++i) {
+        matmul({y.data(), 1, w.rows}, w, {x, 1, kCols}, begin, begin + rows);
+      }
+    });
+  });
+  return row_bytes * static_cast<double>(rows * kRounds * setup.pool->threads()) / time;
+}
+
 void one_row(const Setup& setup, WeightFormat format) {
   const Matrix w = matrix_over(setup, format, INT64_MAX);
   fill(setup, w);
   FloatBuffer x(kCols), y(w.rows), pack(kCols);
   for (int64_t i = 0; i < kCols; ++i) x.data()[i] = 0.01f * static_cast<float>(i % 17);
-  std::vector<double> ours, read;
+  std::vector<double> ours, read, hot;
   const double gb = static_cast<double>(setup.buffer.size()) * 1e-9;
   for (int i = 0; i < kRepeats; ++i) {
     read.push_back(gb / read_seconds(setup));
     ours.push_back(gb / linear_seconds(setup, w, 1, x, y, pack));
+    const float* ready = format == WeightFormat::kMxfp4 ? pack.data() : x.data();
+    hot.push_back(hot_bytes_s(setup, w, ready, y) * 1e-9);
   }
   std::printf(
       "{\"bench\":\"linear\",\"host_cores\":%d,\"table\":\"%s\",\"threads\":%d,\"format\":\"%s\","
-      "\"rows\":1,\"buffer_mb\":%.0f,\"reps\":%d,\"gb_s\":%.2f,\"read_gb_s\":%.2f}\n",
+      "\"rows\":1,\"buffer_mb\":%.0f,\"reps\":%d,\"gb_s\":%.2f,\"read_gb_s\":%.2f,"
+      "\"hot_gb_s\":%.2f}\n",
       host_cores(), setup.table->name, setup.pool->threads(), name_of(format), gb * 1e3, kRepeats,
-      percentile(ours, 0.5), percentile(read, 0.5));
+      percentile(ours, 0.5), percentile(read, 0.5), percentile(hot, 0.5));
 }
 
 void many_rows(const Setup& setup, WeightFormat format) {

@@ -12,6 +12,14 @@
 
 namespace sluice {
 
+// Asks for kBytes of weights that the next tile will read. One row of x leaves a tile's weights no
+// second use, and the CPU's own prefetch starts anew in each of its short rows. No bit depends on
+// it; an address past the end is ignored.
+template <int kBytes>
+SLUICE_INLINE void ask_for(const std::byte* p) {
+  SLUICE_UNROLL for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(p + i);
+}
+
 // A format tells how weights become fp32, 16 at a time: tile() multiplies R rows of W from r by T
 // rows of x from t, unpacking on the way; unpack() writes n columns of a row from k as floats in
 // the order of x, padded with +0 to whole lanes; finish() applies the scale of a row, if the format
@@ -27,8 +35,10 @@ struct PlainFormat {
   template <int R, int T>
   static void tile(Rows y, const Matrix& w, ConstRows x, int64_t r, int64_t t) {
     const float* in = x.data + t * x.stride;
+    const std::byte* next = w.data + (r + R) * w.cols * kBytes;
     F sum[R][T];
     for_lanes(w.cols, [&](int64_t k, auto... tail) SLUICE_INLINE_BODY {
+      if constexpr (T == 1 && R > 1) ask_for<R * kLanes * kBytes>(next + k * R * kBytes);
       F weight[R];
       SLUICE_UNROLL for (int i = 0; i < R; ++i) weight[i] = load(w, r + i, k, tail...);
       SLUICE_UNROLL for (int j = 0; j < T; ++j) {
@@ -85,8 +95,10 @@ struct Mxfp4 {
   static void tile(Rows y, const Matrix& w, ConstRows x, int64_t r, int64_t t) {
     const int64_t blocks = w.cols / kMxfp4Block;
     const float* in = x.data + t * x.stride;
+    const std::byte* next = w.data + (r + R) * blocks * kLanes;
     F sum[R][T];
     for (int64_t b = 0; b < blocks; ++b, in += kMxfp4Block) {
+      if constexpr (T == 1 && R > 1) ask_for<R * kLanes>(next + b * R * kLanes);
       SLUICE_UNROLL for (int i = 0; i < R; ++i) {
         const Block weight = load(w, (r + i) * blocks + b);
         SLUICE_UNROLL for (int j = 0; j < T; ++j) {
