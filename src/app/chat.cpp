@@ -37,7 +37,7 @@ class Chat {
                        ": /help lists the commands, Ctrl-D ends the chat\n"));
     }
     while (true) {
-      interrupt_flag() = false;
+      clear_interrupt();
       TRY(const Line line, read_message());
       if (line.kind == Line::Kind::kEnd) return end();
       if (line.kind == Line::Kind::kInterrupted) {
@@ -92,7 +92,7 @@ class Chat {
     }
     ReplyPrinter printer({.thinking = options_.show_thinking || stdout_is_terminal(),
                           .colour = stdout_has_colour()});
-    interrupt_flag() = false;
+    clear_interrupt();
     const GenerateReply reply =
         state_.engine.generate({.tokens = {.prompt = std::move(prompt.value().ids),
                                            .max_new = options_.max_new,

@@ -16,4 +16,12 @@ void install_repeated_interrupt();
 // Set by Ctrl-C, and by whoever else wants generation to end.
 std::atomic<bool>& interrupt_flag();
 
+// Forgets what came so far.
+void clear_interrupt();
+
+// A descriptor that can be read from once Ctrl-C came, until clear_interrupt(): to be waited for
+// beside others, so that none is missed between a look at the flag and the wait. -1 before an
+// install.
+int interrupt_descriptor();
+
 }  // namespace sluice

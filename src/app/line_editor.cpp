@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
+#include <cwchar>
 #include <string_view>
 #include <system_error>
 
@@ -45,6 +46,33 @@ struct LineEditor::Impl {
   std::string pending;  // read from a pipe, not yet given out
   bool at_end = false;
 
+  // Waits for input; false: Ctrl-C came first. A signal that ends the wait for another reason
+  // (a resize, a return from suspension) has been served by its handler.
+  static bool wait_for_input() {
+    std::array<pollfd, 2> both = {pollfd{STDIN_FILENO, POLLIN, 0},
+                                  pollfd{interrupt_descriptor(), POLLIN, 0}};
+    while (!interrupt_flag()) {
+      if (::poll(both.data(), both.size(), -1) > 0 && both[0].revents != 0) break;
+    }
+    return !interrupt_flag();
+  }
+
+  // libedit's own reader would miss a Ctrl-C that comes while it is not reading.
+  static int next_character(EditLine*, wchar_t* character) {
+    std::mbstate_t partial = {};
+    char byte = 0;
+    while (wait_for_input()) {
+      const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n <= 0) return static_cast<int>(n);
+      const size_t length = std::mbrtowc(character, &byte, 1, &partial);
+      if (length == static_cast<size_t>(-2)) continue;  // more bytes to come
+      if (length != static_cast<size_t>(-1)) return 1;
+      partial = {};  // no character: skipped
+    }
+    return -1;
+  }
+
   static char* show_prompt(EditLine* edit) {
     Impl* self = nullptr;
     el_get(edit, EL_CLIENTDATA, &self);
@@ -63,6 +91,7 @@ struct LineEditor::Impl {
     el_set(edit, EL_PROMPT, &show_prompt);
     el_set(edit, EL_EDITOR, "emacs");
     el_set(edit, EL_HIST, ::history, history);
+    el_set(edit, EL_GETCFN, &next_character);
     el_set(edit, EL_SIGNAL, 1);  // resizing, suspending; SIGINT goes on to our handler
     el_source(edit, nullptr);    // the user's ~/.editrc
   }
@@ -94,10 +123,7 @@ struct LineEditor::Impl {
       if (pending.size() > kLineBytesMax) {
         return Error{Code::kInvalid, "a line of standard input is longer than 64 MiB"};
       }
-      pollfd input = {STDIN_FILENO, POLLIN, 0};
-      const int ready = ::poll(&input, 1, -1);
-      if (interrupt_flag()) return Line{.kind = Line::Kind::kInterrupted};
-      if (ready < 0) continue;
+      if (!wait_for_input()) return Line{.kind = Line::Kind::kInterrupted};
       std::array<char, 65536> buffer;
       const ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;

@@ -100,6 +100,16 @@ TEST_F(ChatTerminal, CtrlCAtThePromptClearsTheLine) {
   EXPECT_EQ(message_of("but this"), "but this");
 }
 
+// Wherever the signal finds the editor: reading, echoing, or between the two.
+TEST_F(ChatTerminal, NoCtrlCIsMissed) {
+  start({}, {"--max-new", "1"});
+  for (int i = 0; i < 200; ++i) {
+    terminal_->type(i % 2 == 0 ? "x" : "xyz");
+    ASSERT_TRUE(holds(say(kCtrlC), kReady)) << i;
+  }
+  EXPECT_EQ(message_of("but this"), "but this");
+}
+
 TEST_F(ChatTerminal, CtrlCTwiceAtAnEmptyPromptTellsHowToLeave) {
   start();
   EXPECT_FALSE(holds(say(kCtrlC), "/exit"));
