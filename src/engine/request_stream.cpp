@@ -74,8 +74,10 @@ void RequestStream::push_prompt_logprobs(std::vector<TokenLogprobs> logprobs) {
 void RequestStream::set_progress(const RequestProgress& progress) {
   {
     Lock lock(mutex_);
-    if (ended_ || progress == progress_) return;
-    progress_ = progress;
+    if (ended_) return;
+    RequestProgress before = std::exchange(progress_, progress);
+    before.new_tokens = progress.new_tokens;
+    if (progress == before) return;
     events_.progress = progress;
   }
   wake();

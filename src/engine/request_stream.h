@@ -52,7 +52,7 @@ struct ReplyEvents {
   TextDelta delta;
   std::vector<TokenLogprobs> logprobs;         // of the text's tokens, if asked for
   std::vector<TokenLogprobs> prompt_logprobs;  // of prompt tokens 1, 2, ..., if asked for
-  std::optional<RequestProgress> progress;     // if it changed
+  std::optional<RequestProgress> progress;     // if more of it changed than new_tokens
   std::optional<ReplyEnd> end;
 };
 

@@ -239,7 +239,6 @@ void Scheduler::take_in(std::span<const Share> shares) {
     logit_row += rows.n_logits;
     if (request.stream()->ended()) continue;  // cancelled meanwhile: its state goes with it
     const int64_t new_before = request.n_new();
-    const int64_t prompt_before = request.progress().prompt_done;
     const Status drawn = request.advance(rows, logits, loaded_.model().compute());
     const bool drew = request.n_new() > new_before;
     {
@@ -254,7 +253,7 @@ void Scheduler::take_in(std::span<const Share> shares) {
       end(request, FinishReason::kError, drawn.error());
     } else if (request.finished()) {
       end(request, *request.finished(), std::nullopt);
-    } else if (new_before == 0 || request.progress().prompt_done != prompt_before) {
+    } else {
       request.stream()->set_progress(request.progress());
     }
   }

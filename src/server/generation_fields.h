@@ -24,7 +24,7 @@ struct GenerationFields {
   int64_t n = 1;
   std::optional<int64_t> max_tokens;
   std::vector<std::string> stop;
-  SamplingParams sampling;  // logit_bias is checked against `vocab_size` by the engine
+  SamplingParams sampling;  // logit_bias ids are checked on submission
 };
 
 // kInvalid names the field. Without a seed each request gets another one.

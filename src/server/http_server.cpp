@@ -33,7 +33,6 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr int kThreads = 2;
 constexpr double kPollS = 0.25;   // how often a half-closed client is looked at
 constexpr double kLingerS = 2.0;  // for a client that still sends what was refused
-constexpr size_t kLingerBytesMax = 4 << 20;
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);  // out of descriptors
 
 Clock::duration clock_time(double seconds) {
@@ -382,7 +381,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
     arm(kLingerS);
     std::array<char, 16384> sink;
-    for (size_t total = 0; total < kLingerBytesMax;) {
+    // Many clients look at the answer only when they have sent all of a body that is too large.
+    for (size_t total = 0; total < 2 * options().body_bytes_max;) {
       const auto [error, n] = co_await socket_.async_read_some(asio::buffer(sink), kAwait);
       if (error) break;
       total += n;

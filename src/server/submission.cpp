@@ -22,6 +22,14 @@ std::unique_ptr<RequestGroup> submit_choices(const ApiContext& context,
                .param = "n"};
     return nullptr;
   }
+  const int64_t vocab_size = context.loaded.config().vocab_size;
+  for (const LogitBias& entry : fields.sampling.logit_bias) {
+    if (entry.id >= 0 && entry.id < vocab_size) continue;
+    refusal = {.message = "logit_bias names token " + std::to_string(entry.id) +
+                          "; ids run from 0 to " + std::to_string(vocab_size - 1),
+               .param = "logit_bias"};
+    return nullptr;
+  }
   std::vector<ServeRequest> requests;
   for (ServeRequest& prompt : prompts) {
     const int64_t room = context.loaded.plan().context_positions - std::ssize(prompt.tokens.prompt);

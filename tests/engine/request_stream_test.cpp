@@ -44,6 +44,9 @@ TEST(RequestStream, WakesWhoeverWaitsAndAtOnceWhenThereIsSomething) {
   stream.set_progress(progress);
   stream.set_progress(progress);
   EXPECT_EQ(calls, 3);  // the same twice is no news
+  stream.set_progress({.phase = RequestPhase::kPrefill, .prompt_done = 3, .new_tokens = 1});
+  EXPECT_EQ(calls, 3);  // nor is a token more: its text is
+  EXPECT_EQ(stream.progress().new_tokens, 1);
   stream.on_ready(nullptr);
   stream.push({.reasoning = "", .text = "y"}, {});
   EXPECT_EQ(calls, 3);

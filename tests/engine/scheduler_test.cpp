@@ -135,6 +135,19 @@ TEST(Scheduler, TheQueueIsBoundedAndOrdered) {
   EXPECT_TRUE(scheduler.wait_idle(10));
 }
 
+TEST(Scheduler, TellsHowFarAReplyIsWhileItIsMadeAndWhenItIsCancelled) {
+  Serving serving = open_serving(serving_options(1));
+  ASSERT_TRUE(serving.scheduler);
+  ServeRequest request{.id = "a", .tokens = {.prompt = golden("raw_long").prompt, .max_new = 700}};
+  request.tokens.sampling.logit_bias = {{serving.loaded->config().eos_token_id, -100.0}};
+  const auto stream = submit_one(*serving.scheduler, request);
+  ASSERT_TRUE(eventually([&] { return stream->progress().new_tokens >= 5; }));
+  serving.scheduler->cancel("a");
+  const ReplyEnd end = collect(*stream).end;
+  EXPECT_EQ(end.finish, FinishReason::kCancelled);
+  EXPECT_GE(end.usage.new_tokens, 5);
+}
+
 TEST(Scheduler, SeveralRequestsAreTakenTogetherOrNotAtAll) {
   Serving serving = open_serving(serving_options(1), {.queue_max = 1});
   ASSERT_TRUE(serving.scheduler);

@@ -37,8 +37,10 @@ class Client {
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
-  void send(const std::string& text) {
-    ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+  void end_sending() { ::shutdown(fd_, SHUT_WR); }
+  // Whether all of it was taken.
+  bool send(const std::string& text) {
+    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == std::ssize(text);
   }
   // Until `end` has come, or the server closes, or patience ends.
   std::string receive_until(const std::string& end) {
@@ -115,6 +117,18 @@ class Later : public HttpLater {
   std::atomic<bool> whole_{false};
 };
 
+// Whole at no time.
+class Never : public HttpLater {
+ public:
+  explicit Never(std::atomic<int>& alive) : alive_(alive) { ++alive_; }
+  ~Never() override { --alive_; }
+  void on_ready(std::function<void()>) override {}
+  std::optional<HttpResponse> whole() override { return std::nullopt; }
+
+ private:
+  std::atomic<int>& alive_;
+};
+
 class Handler : public HttpHandler {
  public:
   std::optional<HttpResponse> refuse(const HttpRequest& head) override {
@@ -124,13 +138,14 @@ class Handler : public HttpHandler {
   HttpReply handle(HttpRequest request) override {
     if (request.path == "/numbers") return std::make_unique<Numbers>(50, alive);
     if (request.path == "/silence") return std::make_unique<Silence>(alive);
+    if (request.path == "/never") return std::make_unique<Never>(alive);
     if (request.path == "/later") return std::make_unique<Later>();
     return HttpResponse{.body = request.method + " " + request.path + " " + request.body};
   }
   HttpResponse protocol_error(int status, std::string_view what) override {
     return {.status = status, .body = std::string(what)};
   }
-  std::atomic<int> alive{0};  // streams
+  std::atomic<int> alive{0};  // streams, and replies that never come
 };
 
 class Http : public testing::Test {
@@ -217,6 +232,26 @@ TEST_F(Http, SendsAReplyThatIsWholeLater) {
   EXPECT_NE(client.receive_until("true}").find("{\"late\":true}"), std::string::npos);
 }
 
+TEST_F(Http, EndsTheWorkForAReplyWhoseClientLeft) {
+  start();
+  Client client(port());
+  client.send(get("/never"));
+  for (int i = 0; i < 1000 && handler_.alive == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(handler_.alive, 1);
+  client.close();
+  EXPECT_TRUE(streams_end());
+}
+
+TEST_F(Http, AnswersAClientThatOnlyEndedItsOwnSide) {
+  start();
+  Client client(port());
+  client.send(get("/later"));
+  client.end_sending();
+  EXPECT_NE(client.receive_all().find("{\"late\":true}"), std::string::npos);
+}
+
 TEST_F(Http, RefusesByTheHeaderAlone) {
   start();
   Client client(port());
@@ -236,6 +271,16 @@ TEST_F(Http, NamesWhatIsTooLargeAndWhatIsNoHttp) {
   EXPECT_NE(answer(get("/", "A: " + std::string(2000, 'a') + "\r\n")).find(" 431 "),
             std::string::npos);
   EXPECT_NE(answer("not http at all\r\n\r\n").find(" 400 "), std::string::npos);
+}
+
+TEST_F(Http, TellsAClientThatSendsOnThatItsBodyIsTooLarge) {
+  constexpr size_t kMax = 16 << 20;
+  start({.body_bytes_max = kMax});
+  Client client(port());
+  const std::string body(2 * kMax - 100000, 'x');
+  client.send("POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  EXPECT_TRUE(client.send(body));  // many take a failure for the whole answer
+  EXPECT_NE(client.receive_all().find(" 413 "), std::string::npos);
 }
 
 TEST_F(Http, LetsSlowAndHalfSentRequestsTimeOutWhileOthersAreServed) {
